@@ -162,6 +162,15 @@ class InABrowser(ReportTest):
                                     "export use.\n")
         self.assertLess(page.order.index("0.90000"), page.order.index("State"))
 
+    def test_steps_are_marked_at_round_numbers(self):
+        for steps, marks in [(1125, ["0", "200", "400", "600", "800", "1000"]), (3, ["0", "1", "2", "3"]),
+                             (25_000, ["0", "5k", "10k", "15k", "20k", "25k"])]:
+            run = self.run_directory(f"of-{steps}", metrics=[
+                {"step": step, "seconds": 1, "train": {"auc": 0.5}} for step in (1, steps)])
+            page = self.render(self.report(run), """document.getElementById('title').textContent =
+                [...document.querySelectorAll('figure text[text-anchor=middle]')].map((mark) => mark.textContent)""")
+            self.assertEqual(page.heading.split(","), [*marks, "step"])
+
     def test_without_evaluation_the_training_window_stands_first(self):
         page = self.render(self.report(self.run_directory(metrics=[
             {"step": 5, "seconds": 1, "train": {"loss": 0.5, "auc": 0.75}}])))

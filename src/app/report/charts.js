@@ -10,17 +10,17 @@ const create = (namespace) => (tag, attributes = {}, ...children) => {
 const html = create('http://www.w3.org/1999/xhtml');
 const svg = create('http://www.w3.org/2000/svg');
 
-// Units by the size of a number: [divisor, suffix], the smallest first.
+// Units by the size of a number: [divisor, suffix, the smallest number in it if not divisor], the smallest first.
 const UNITS = {
   plain: [[1, '']],
   percent: [[0.01, '%']],
-  count: [[1, ''], [1e3, 'k'], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
+  count: [[1, ''], [1e3, 'k', 1e4], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
   seconds: [[1, ' s'], [60, ' min'], [3600, ' h'], [86400, ' d']],
   milliseconds: [[1, ' ms'], [1000, ' s']],
   bytes: [[1, ' B'], [2 ** 10, ' KiB'], [2 ** 20, ' MiB'], [2 ** 30, ' GiB'], [2 ** 40, ' TiB']],
 };
 const unitFor = (kind, size) =>
-  UNITS[kind].findLast(([divisor]) => Math.abs(size) >= divisor) ?? UNITS[kind][0];
+  UNITS[kind].findLast(([divisor, , from = divisor]) => Math.abs(size) >= from) ?? UNITS[kind][0];
 
 // "12.3 GiB", "0.45123": for display, not for parsing.
 function format(value, kind = 'plain') {
