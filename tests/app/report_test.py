@@ -106,7 +106,8 @@ class InABrowser(ReportTest):
 
     def test_a_metric_that_it_does_not_know_has_a_chart(self):
         run = self.run_directory(metrics=[{"step": 5, "seconds": 1, "eval": {"recall": 0.6, "examples": 9}},
-                                          {"step": 9, "seconds": 2, "eval": {"recall": 0.7, "examples": 9}}])
+                                          {"step": 9, "seconds": 2, "eval": {"recall": 0.7, "examples": 9},
+                                           "reliability": {"odd": 1}}])
         page = self.render(self.report(run))
         self.assertEqual(page.charts, {"recall": 1})
         self.assertEqual(page.value_of("recall, last evaluation"), "0.7")
