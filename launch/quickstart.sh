@@ -22,4 +22,5 @@ for name, value in summary["eval"].items():
     if isinstance(value, float):
         print(f"  {name:12} {value:.4f}")
 print(f"result: {run_dir}/summary.json, curves: {run_dir}/report.html")
+print("next, with your data: build/release/bin/satrap init FILE --label COLUMN")
 PYTHON

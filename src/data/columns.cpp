@@ -8,6 +8,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
+#include "satrap/data/remote_folder.h"
 #include "satrap/data/topic.h"
 #include "src/data/column_map.h"
 #include "src/data/column_use.h"
@@ -94,9 +95,10 @@ void check_columns(const DataConfig& config, const Schema& schema, Role role) {
   constexpr std::int64_t kMaxRows = 1000;  // a file may begin with any number of blank lines
   if (!has_files(config, role)) return;
   const FileList files = list_files(role == Role::kTrain ? config.train.path : config.eval.path);
-  if (!files.rereadable) return;
-  columns_of_file(schema_of_role(schema, config, role), files.paths().front(),
-                  format_of(config.format, files), kMaxRows);
+  const std::string& first = files.files.front().path;
+  if (!files.rereadable || is_url(first)) return;
+  columns_of_file(schema_of_role(schema, config, role), first, format_of(config.format, files),
+                  kMaxRows);
 }
 
 }  // namespace satrap::data

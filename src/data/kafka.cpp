@@ -8,8 +8,8 @@ namespace satrap::data {
 const KafkaLibrary& kafka_library() {
   static const KafkaLibrary& opened = *reinterpret_cast<const KafkaLibrary* (*)()>(
       open_library({"libsatrap_kafka.so", "satrap_kafka", "topics of Kafka",
-                    "a build with librdkafka has it in lib/ beside bin/: run ./launch/setup.sh "
-                    "kafka (apt install librdkafka-dev), configure and build again"}))();
+                    "satrap's packages have it in lib/ beside bin/; for a build of your own run "
+                    "./launch/setup.sh kafka, configure and build again"}))();
   return opened;
 }
 

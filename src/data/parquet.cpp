@@ -74,7 +74,7 @@ bool is_out_of_memory(std::string_view what) {
 const ParquetLibrary& parquet_library() {
   static const ParquetLibrary& opened = *reinterpret_cast<const ParquetLibrary* (*)()>(
       open_library({"libsatrap_arrow.so", "satrap_arrow", "Parquet and Arrow files",
-                    "a build with the wheel pyarrow has it in lib/ beside bin/: run "
+                    "satrap's packages have it in lib/ beside bin/; for a build of your own run "
                     "./launch/setup.sh parquet, configure and build again"}))();
   return opened;
 }

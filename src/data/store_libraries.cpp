@@ -13,7 +13,7 @@ StoreLibrary& opened(const LoadedLibrary& library) {
 StoreLibrary& s3_library() {
   static StoreLibrary& library =
       opened({"libsatrap_s3.so", "satrap_s3", "files in S3",
-              "a build with the wheel pyarrow and libcurl has it in lib/ beside bin/: run "
+              "satrap's packages have it in lib/ beside bin/; for a build of your own run "
               "./launch/setup.sh s3, configure and build again"});
   return library;
 }
@@ -21,8 +21,8 @@ StoreLibrary& s3_library() {
 StoreLibrary& hdfs_library() {
   static StoreLibrary& library =
       opened({"libsatrap_hdfs.so", "satrap_hdfs", "files in HDFS",
-              "a build with libcurl has it in lib/ beside bin/: run ./launch/setup.sh hdfs (apt "
-              "install libcurl4-openssl-dev), configure and build again"});
+              "satrap's packages have it in lib/ beside bin/; for a build of your own run "
+              "./launch/setup.sh hdfs, configure and build again"});
   return library;
 }
 

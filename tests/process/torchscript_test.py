@@ -146,8 +146,35 @@ class TorchScript(unittest.TestCase):
             error = self.satrap("config", "check",
                                 self.job("bad", "{type: torchscript, path: net.pt}"), status=2)
             self.assertRegex(re.sub(r"\s+", " ", error), words)
+            self.assertEqual(error.count("error:"), 1, error)
         self.assertIn("model.path", self.satrap("config", "check", self.job("bad", "{type: torchscript}"),
                                                 status=2))
+
+    def test_a_file_that_is_no_torchscript_is_named_by_what_it_is(self):
+        net = Net(13, 26 * 4)
+        path = self.dir / "net.pt"
+        example = torch.zeros(2, 13), torch.zeros(2, 26 * 4)
+        for write, words in [
+            (lambda: torch.save(net.state_dict(), path), "is a pickle of torch.save, not TorchScript; torch.jit.save("),
+            (lambda: torch.save(net, path), "is a pickle of torch.save, not TorchScript; torch.jit.save("),
+            (lambda: torch.save(net.state_dict(), path, _use_new_zipfile_serialization=False),
+             "is a pickle of torch.save, not TorchScript"),
+            (lambda: torch.export.save(torch.export.export(net, example), path),
+             "is a program of torch.export, not TorchScript"),
+            (lambda: path.write_text("hello"), "cannot be loaded as TorchScript: PytorchStreamReader failed"),
+            (lambda: path.write_bytes(b""), "cannot be loaded as TorchScript"),
+        ]:
+            write()
+            error = self.satrap("config", "check", self.job("bad", "{type: torchscript, path: net.pt}"), status=2)
+            self.assertIn(words, error)
+            self.assertNotIn("miniz", error)
+            self.assertEqual(error.count("error:"), 1, error)
+
+    def test_an_error_in_a_module_is_a_line_with_shapes_and_its_place(self):
+        torch.jit.save(torch.jit.script(Net(12, 26 * 4)), self.dir / "net.pt")
+        error = self.satrap("config", "check", self.job("bad", "{type: torchscript, path: net.pt}"), status=2)
+        self.assertRegex(error, r"forward\(numeric \[2, 13\], pooled \[2, 104\]\) fails: mat1 and mat2 shapes cannot be "
+                                r"multiplied \(2x13 and 12x8\) \(File \"\S+torchscript_test.py\", line \d+\)\n")
 
     def test_a_module_whose_logits_are_no_numbers_fails(self):
         torch.jit.save(torch.jit.script(Broken(13 + 26 * 4, endless=False)), self.dir / "net.pt")

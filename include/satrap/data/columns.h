@@ -13,7 +13,7 @@ namespace satrap::data {
 std::string describe_columns(const DataConfig& config, const Schema& schema, Role role);
 
 /// Throws as reading would, if a file of training or evaluation is missing, or the first one's
-/// columns do not fit the schema. Reads nothing that can be read only once.
+/// columns do not fit the schema. Reads nothing that can be read only once, or is far away.
 void check_columns(const DataConfig& config, const Schema& schema, Role role);
 
 }  // namespace satrap::data

@@ -1,10 +1,29 @@
 #include "src/dense/libtorch/call_module.h"
 
+#include <string_view>
+
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 namespace satrap::dense {
+
+std::string reason_in_module(const std::exception& error) {
+  constexpr std::string_view kTrace = "The following operation failed in the TorchScript";
+  constexpr std::string_view kOriginal = "original code (most recent call last):\n";
+  constexpr std::string_view kError = "RuntimeError: ";
+  std::string text = first_lines(error);
+  if (!text.starts_with(kTrace)) return text;
+  while (text.ends_with('\n')) text.pop_back();
+  std::string reason = text.substr(text.rfind('\n') + 1);
+  if (reason.starts_with(kError)) reason.erase(0, kError.size());
+  std::size_t frame = text.find(kOriginal);
+  if (frame == std::string::npos) return reason;
+  frame += kOriginal.size();
+  const std::size_t begin = text.find_first_not_of(' ', frame), end = text.find(", in ", frame);
+  if (end == std::string::npos) return reason;
+  return reason + " (" + text.substr(begin, end - begin) + ")";
+}
 
 at::Tensor call_module(torch::jit::Module& module,
                        const at::Tensor& numeric,
@@ -25,7 +44,7 @@ at::Tensor call_module(torch::jit::Module& module,
     if (factors != nullptr) inputs.emplace_back(*factors);
     result = module.forward(std::move(inputs));
   } catch (const std::exception& error) {
-    refuse(shapes(), " fails: ", first_lines(error));
+    refuse(shapes(), " fails: ", reason_in_module(error));
   }
   if (!result.isTensor()) refuse<std::range_error>(shapes(), " gives no tensor");
   at::Tensor logits = result.toTensor();
@@ -51,7 +70,7 @@ std::vector<at::Tensor> gradients_of(const at::Tensor& logits,
     return torch::autograd::grad({logits}, inputs, {given}, /*retain_graph=*/false,
                                  /*create_graph=*/false, /*allow_unused=*/true);
   } catch (const std::exception& error) {
-    refuse("backward fails: ", first_lines(error));
+    refuse("backward fails: ", reason_in_module(error));
   }
 }
 

@@ -25,6 +25,10 @@ inline std::string first_lines(const std::exception& error) {
   return what.substr(0, what.find("\nException raised"));
 }
 
+/// What went wrong in a module, in one line, and where its author wrote that: without the traces of
+/// TorchScript's interpreter.
+std::string reason_in_module(const std::exception& error);
+
 /// The logits in fp32, of any shape with one number per row and label; those of autocast may be
 /// bf16 or fp16. `factors`: a third argument, unless null. What a module refuses is a
 /// std::runtime_error, logits of another kind a std::range_error.

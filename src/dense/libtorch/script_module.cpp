@@ -1,5 +1,11 @@
 #include "src/dense/libtorch/script_module.h"
 
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -83,6 +89,25 @@ class Replica : public ScriptModule::Replica {
   at::Tensor logits_;               // from forward to backward, with their graph
 };
 
+/// What a file is that libtorch cannot load; "": nothing that is known. The names of what a ZIP
+/// archive holds stand at its end.
+std::string kind_of_file(const std::string& path) {
+  constexpr std::streamoff kMaxNames = 1 << 20;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - kMaxNames));
+  const std::string end((std::istreambuf_iterator<char>(file)), {});
+  std::array<char, 4> first{};
+  file.clear();
+  file.seekg(0);
+  file.read(first.data(), first.size());
+  const std::string_view begin(first.data(), first.size());
+  if (!begin.starts_with("PK")) return begin.starts_with("\x80") ? "a pickle of torch.save" : "";
+  if (end.find("models/model.json") != std::string::npos) return "a program of torch.export";
+  if (end.find("/constants.pkl") != std::string::npos) return "";
+  return end.find("/data.pkl") != std::string::npos ? "a pickle of torch.save" : "";
+}
+
 /// The user's module in a file.
 torch::jit::Module load(const std::string& path) {
   use_one_thread();
@@ -91,7 +116,13 @@ torch::jit::Module load(const std::string& path) {
     module.eval();
     return module;
   } catch (const std::exception& error) {
-    refuse("cannot be loaded as TorchScript: ", first_lines(error));
+    const std::string kind = kind_of_file(path);
+    const std::string reason = first_lines(error);
+    const std::string what =
+        kind.empty() ? "cannot be loaded as TorchScript: " +
+                           reason.substr(0, reason.find(". This is an internal miniz error"))
+                     : "is " + kind + ", not TorchScript";
+    refuse(what, "; torch.jit.save(torch.jit.script(network), 'net.pt') writes it");
   }
 }
 
