@@ -19,8 +19,7 @@ class Scorer:
     """
 
     def __init__(self, export_dir):
-        import torch  # takes seconds to load, and read_metrics does without it
-
+        torch = import_torch()
         folder = pathlib.Path(export_dir)
         self._about = read_description(folder)
         self._torch = torch
@@ -69,6 +68,18 @@ class Scorer:
         padded[row_of, place] = vectors
         out[:] = padded.reshape(len(bags), -1)
         numeric[row_of, config["mask_position"] + place] = 1
+
+
+def import_torch():
+    """PyTorch, which takes seconds to load, and which read_metrics does without."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError("satrap.Scorer needs PyTorch, which is not installed: pip install 'satrap[torch]', or "
+                                  "torch where satrap is no wheel", name="torch") from None
+    return torch
 
 
 def read_description(folder):

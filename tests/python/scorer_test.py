@@ -4,9 +4,11 @@ import json
 import pathlib
 import re
 import shutil
+import sys
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -229,6 +231,11 @@ class Readme(ScorerTest):
 
 
 class Folders(ScorerTest):
+    def test_without_pytorch_it_names_the_extra(self):
+        with mock.patch.dict(sys.modules, {"torch": None}):  # as if it was not installed
+            with self.assertRaisesRegex(ModuleNotFoundError, r"Scorer needs PyTorch.*: pip install 'satrap\[torch\]'"):
+                satrap.Scorer(self.dir)
+
     def test_what_is_no_export(self):
         with self.assertRaisesRegex(FileNotFoundError, "no export.json"):
             satrap.Scorer(self.dir)
