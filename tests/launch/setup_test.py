@@ -72,7 +72,7 @@ class OtherSystem(unittest.TestCase):
     def test_usage(self):
         done = self.set_up("everything")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|cuda|test|develop]", done.stderr)
+        self.assertIn("usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|package|cuda|test|develop]", done.stderr)
 
 
 class Versions(unittest.TestCase):
