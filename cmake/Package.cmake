@@ -1,8 +1,33 @@
-# What `cmake --install` puts where, and packages by cpack: a .tar.gz that brings the libraries of the system that
-# programs are linked with, and a .deb that depends on them. None brings libtorch, which programs look for when they
-# need it (core/torch_folder.h). Components: `programs`, `launcher` and `data`, which are installed unless one is named,
-# and `bundled`, those libraries. Packages for other machines are built with the preset `package`.
+# What `cmake --install` puts where, and packages: by cpack a .tar.gz that brings the libraries of the system that
+# programs are linked with, and a .deb that depends on them; the wheel, which brings them too (cmake/wheel). All have every
+# reader. None brings libtorch, which programs look for when they need it (core/torch_folder.h). Components: `programs`,
+# `launcher` and `data`, which are installed unless one is named, and `bundled`, those libraries. Packages for other
+# machines are built with the preset `package` (launch/package.sh).
 set(SATRAP_INSTALL_LAUNCH "${CMAKE_INSTALL_DATADIR}/satrap/launch")
+
+option(SATRAP_ALL_READERS "A build without one of the readers, or without what packages need, is an error" OFF)
+set(_without "")
+if(NOT SATRAP_HAVE_ARROW)
+  list(APPEND _without "Parquet and Arrow (pyarrow ${SATRAP_ARROW_VERSION}: ./launch/setup.sh parquet)")
+endif()
+if(NOT SATRAP_HAVE_S3)
+  list(APPEND _without "S3 (libcurl ${SATRAP_CURL_VERSION} or newer and pyarrow ${SATRAP_ARROW_VERSION}: ./launch/setup.sh s3)")
+endif()
+if(NOT SATRAP_HAVE_HDFS)
+  list(APPEND _without "HDFS (libcurl ${SATRAP_CURL_VERSION} or newer: ./launch/setup.sh hdfs)")
+endif()
+if(NOT SATRAP_HAVE_KAFKA)
+  list(APPEND _without "Kafka (librdkafka ${SATRAP_RDKAFKA_VERSION} or newer: ./launch/setup.sh kafka)")
+endif()
+if(SATRAP_HAVE_ARROW AND NOT SATRAP_PATCHELF)
+  list(APPEND _without "names of its own for Arrow's libraries (patchelf: ./launch/setup.sh package)")
+endif()
+list(JOIN _without ", " _without)
+set(_refusal "A package has every reader, and this build is without: ${_without}. \
+./launch/setup.sh package installs all that packages need; then configure again.")
+if(_without AND SATRAP_ALL_READERS)
+  message(FATAL_ERROR "${_refusal}")
+endif()
 
 install(TARGETS satrap satrap-ps RUNTIME_DEPENDENCY_SET satrap_bundled
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)
@@ -17,7 +42,8 @@ if(SATRAP_HAVE_ARROW)
   install(TARGETS satrap_arrow LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
   set(_arrow_libraries arrow parquet)
   if(SATRAP_HAVE_S3)
-    install(TARGETS satrap_s3 LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+    install(TARGETS satrap_s3 RUNTIME_DEPENDENCY_SET satrap_bundled
+      LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
     list(APPEND _arrow_libraries arrow_s3)
   endif()
   foreach(_name ${_arrow_libraries})
@@ -29,10 +55,12 @@ if(SATRAP_HAVE_ARROW)
 endif()
 
 if(SATRAP_HAVE_KAFKA)
-  install(TARGETS satrap_kafka LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+  install(TARGETS satrap_kafka RUNTIME_DEPENDENCY_SET satrap_bundled
+    LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
 endif()
 if(SATRAP_HAVE_HDFS)
-  install(TARGETS satrap_hdfs LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+  install(TARGETS satrap_hdfs RUNTIME_DEPENDENCY_SET satrap_bundled
+    LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
 endif()
 
 # The launcher finds its package beside itself, where bin/satrap-run leads.
@@ -46,16 +74,14 @@ install(CODE "file(CREATE_LINK \"${_launcher}\"
 install(FILES README.md LICENSE SECURITY.md DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap" COMPONENT data)
 install(DIRECTORY datasets DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap" COMPONENT data)
 
-# The C library and the compiler's stay the system's: libtorch uses them too.
+# The C library and the compiler's stay the system's: libtorch uses them too. Arrow's are installed above.
 install(RUNTIME_DEPENDENCY_SET satrap_bundled
-  PRE_EXCLUDE_REGEXES "^lib(c|m|gcc_s|stdc\\+\\+|cudart)\\.so" "^ld-linux"
+  PRE_EXCLUDE_REGEXES "^lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\\+\\+|cudart)\\.so" "^ld-linux" "^lib(arrow|parquet)"
   LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT bundled EXCLUDE_FROM_ALL)
-# Debian's notices of their licences; another system's are elsewhere.
-foreach(_package libfmt libgloo libsimdjson libspdlog libssl libxxhash libyaml-cpp libzstd zlib1g libhiredis libibverbs
-        libnl-3)
-  install(FILES "/usr/share/doc/${_package}-dev/copyright" RENAME "${_package}.txt" OPTIONAL
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap/licenses" COMPONENT bundled EXCLUDE_FROM_ALL)
-endforeach()
+install(CODE "set(_libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${SATRAP_INSTALL_LIBDIR}\")
+  set(_licences \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/satrap/licenses\")
+  set(SATRAP_PATCHELF \"${SATRAP_PATCHELF}\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/install_bundled.cmake\")" COMPONENT bundled EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_PACKAGE_VENDOR "The satrap authors")
@@ -70,9 +96,14 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${_torch_dir}/lib")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3 (>= 3.11)")  # satrap-run
-# Read for each generator. It adds `bundled` to what the archive installs.
+# Read for each generator. It adds `bundled` to what the archive installs, and refuses a build that is not a package's.
 set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_BINARY_DIR}/CPackBundled.cmake")
-file(WRITE "${CPACK_PROJECT_CONFIG_FILE}" "if(CPACK_GENERATOR STREQUAL \"TGZ\")
+if(_without)
+  set(_refuse "message(FATAL_ERROR \"${_refusal}\")\n")
+else()
+  set(_refuse "")
+endif()
+file(WRITE "${CPACK_PROJECT_CONFIG_FILE}" "${_refuse}if(CPACK_GENERATOR STREQUAL \"TGZ\")
   list(APPEND CPACK_INSTALL_CMAKE_PROJECTS \"${PROJECT_BINARY_DIR}\" satrap bundled /)
 endif()\n")
 include(CPack)
