@@ -31,8 +31,9 @@ std::string to_torchscript(const Model& model,
   Script script(layout);
   const std::string logits = model.write(script);
   const ScriptFile file = script_file(script, logits, layout, parameters, buffers);
+  const Libtorch& library = libtorch();  // says itself what is missing
   try {
-    return libtorch().save(file);
+    return library.save(file);
   } catch (const std::runtime_error& error) {  // the script is ours
     throw Error(
         ErrorCode::kInternal,

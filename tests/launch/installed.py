@@ -94,6 +94,8 @@ class InstalledTest(unittest.TestCase):
         said = self.satrap("satrap", "doctor", SATRAP_TORCH_DIR="/nowhere")
         self.assertIn("off: libsatrap_libtorch.so", said)
         self.assertIn("SATRAP_TORCH_DIR=/nowhere has no lib/libtorch_cpu.so; it names the folder of PyTorch", said)
+        said = self.satrap("satrap", "export", "--checkpoint", "one", "--out", "none", status=1, SATRAP_TORCH_DIR="/nowhere")
+        self.assertRegex(said, r"(?m)^error: libsatrap_libtorch.so, which is needed for .* has no lib/libtorch_cpu.so")
         torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
         said = self.satrap("satrap", "doctor", SATRAP_TORCH_DIR=str(torch))
         self.assertRegex(said, rf"torch +libtorch .*, in {torch}/lib\n")
