@@ -241,11 +241,7 @@ class Stores(CliTest):
     @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
     def test_a_server_with_a_certificate_of_a_private_authority_is_read_once_that_is_named(self):
         self.put("day.csv", csv())
-        certificate, key = self.dir / "certificate.pem", self.dir / "key.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-nodes", "-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1", "-addext",
-                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-        self.server.use_tls(certificate, key)
+        certificate = self.use_tls()
         self.job(self.server.url("s3", "logs/d*"))
         environment = {**os.environ, "AWS_ENDPOINT_URL": f"https://{self.server.address}",
                        "SATRAP_REMOTE_STALL": "5min"}
@@ -253,6 +249,36 @@ class Stores(CliTest):
                                env={**environment, "SATRAP_REMOTE_TIMEOUT": "1s"})
         self.assert_words(error, "cannot read 's3://bucket/logs/d*'", "certificate")
         self.succeed("data", "head", "job.yaml", cwd=self.dir, env={**environment, "AWS_CA_BUNDLE": str(certificate)})
+
+    def use_tls(self):
+        """From now on the server has a certificate, which is returned."""
+        certificate, key = self.dir / "certificate.pem", self.dir / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        self.server.use_tls(certificate, key)
+        return certificate
+
+    @unittest.skipUnless("s3" in SCHEMES, "built without S3")
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
+    def test_certificates_are_found_where_a_system_of_another_kind_has_them(self):
+        inside = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
+                  'mount --bind "$0" /etc && exec "$@"', str(self.dir / "etc")]
+        bundle = self.dir / "etc/pki/tls/certs/ca-bundle.crt"  # as on Fedora; nothing is in /etc/ssl
+        bundle.parent.mkdir(parents=True)
+        for name in ["hosts", "ld.so.cache", "nsswitch.conf", "passwd"]:
+            if os.path.exists(f"/etc/{name}"):
+                shutil.copy(f"/etc/{name}", self.dir / "etc")
+        if not shutil.which("unshare") or subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this user may not mount anything over /etc")
+        self.put("day.csv", csv())
+        shutil.copy(self.use_tls(), bundle)
+        self.job(self.server.url("s3", "logs/day.csv"))
+        environment = {**os.environ, "AWS_ENDPOINT_URL": f"https://{self.server.address}", "SATRAP_REMOTE_TIMEOUT": "10s"}
+        environment.pop("AWS_CA_BUNDLE", None)
+        done = subprocess.run([*inside, SATRAP, "data", "head", "job.yaml"], cwd=self.dir, env=environment, text=True,
+                              capture_output=True, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     @unittest.skipUnless("s3" in SCHEMES, "built without S3")
     def test_a_piece_takes_one_request(self):

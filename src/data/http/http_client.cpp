@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace satrap::data {
@@ -96,6 +98,25 @@ std::size_t hand_over(char* bytes, std::size_t, std::size_t size, void* data) {
   return static_cast<std::size_t>(count);
 }
 
+bool is_there(const char* path) {
+  std::error_code unreadable;
+  return std::filesystem::exists(path, unreadable);
+}
+
+/// This system's certificates, if they are not where libcurl looks, which in a package may come
+/// from a system of another kind; "" if they are, or are nowhere.
+std::string certificates_elsewhere() {
+  const char* const expected = curl_version_info(CURLVERSION_NOW)->cainfo;
+  if (expected == nullptr || is_there(expected)) return "";
+  for (const char* const path : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, Arch
+                                 "/etc/pki/tls/certs/ca-bundle.crt",    // Fedora, RHEL
+                                 "/etc/ssl/ca-bundle.pem",              // openSUSE
+                                 "/etc/ssl/cert.pem"}) {                // Alpine
+    if (is_there(path)) return path;
+  }
+  return "";
+}
+
 /// libcurl calls it at least once a second; not 0 ends the transfer.
 int asks_to_end(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   const IsCancelled& is_cancelled = *static_cast<const IsCancelled*>(data);
@@ -114,7 +135,8 @@ std::string HttpAnswer::header(const std::string& name) const {
 }
 
 HttpClient::HttpClient(double stall_s, std::string ca_file)
-    : stall_s_(stall_s), ca_file_(std::move(ca_file)) {}
+    : stall_s_(stall_s),
+      ca_file_(ca_file.empty() ? certificates_elsewhere() : std::move(ca_file)) {}
 
 HttpClient::Handle HttpClient::take_handle() {
   std::lock_guard lock(mutex_);
