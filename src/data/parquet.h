@@ -79,6 +79,7 @@ class ParquetFile {
     std::string type;  // for people
     Kind kind = Kind::kOther;
     bool is_list = false;
+    bool is_null = false;  // in every row, by its type
   };
 
   virtual ~ParquetFile() = default;

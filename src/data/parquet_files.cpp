@@ -41,7 +41,7 @@ std::string objection(const ParquetFile::Column& column,
     return "ids are integers or texts; convert it, or make it a number, or cut it into ranges with "
            "`buckets`";
   }
-  if (is_of_ids && id_type == "hex" && column.kind != ParquetFile::Kind::kText) {
+  if (is_of_ids && id_type == "hex" && column.kind != ParquetFile::Kind::kText && !column.is_null) {
     return "hex digits are texts; write `type: int`";
   }
   return "";

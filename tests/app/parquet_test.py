@@ -92,6 +92,38 @@ class Parquet(CliTest):
                     self.train(f'"day_*.{files}"', f"data.reader_threads={threads}", "--overwrite", **settings)
                     self.assertEqual(self.result(), expected)
 
+    def test_a_column_whose_type_is_null_has_no_values(self):
+        """As pandas writes a column that is empty in one file: text, hex, integers, numbers, a list."""
+        rows = 200
+        whole = {"click": [r % 2 for r in range(rows)], "t": [f"t{r % 5}" for r in range(rows)],
+                 "h": [f"{r % 7:08x}" for r in range(rows)], "i": [r % 3 for r in range(rows)],
+                 "x": [r / 4 for r in range(rows)]}
+        names = list(whole)
+        text = "".join(f"{','.join(str(whole[n][r]) for n in names)}\n" for r in range(rows))
+        (self.dir / "a.csv").write_text(f"{','.join(names)}\n{text}")
+        (self.dir / "b.csv").write_text(f"{','.join(names)}\n" + "".join(f"{r % 2},,,,\n" for r in range(rows)))
+        empty = pa.table({"click": whole["click"]} | {name: pa.nulls(rows) for name in names[1:]})
+        for table, name in [(pa.table(whole), "a"), (empty, "b")]:
+            pq.write_table(table, self.dir / f"{name}.parquet")
+            feather.write_feather(table, self.dir / f"{name}.arrow")
+        digests = set()
+        for ending in ["csv", "parquet", "arrow"]:
+            for order in ["a b", "b a"]:
+                files = [f"{name}.{ending}" for name in order.split()]
+                self.write("null.yaml", f"""
+data:
+  train: {files}
+  batch_size: 50
+  schema: {{label: click, numeric: [x], features: [t, {{name: h, type: hex}}, {{name: i, type: int}}]}}
+tables: {{default: {{dim: 2}}}}
+model: {{type: ffnn, top: [4]}}
+train: {{deterministic: true, threads: 1}}
+""")
+                run = f"null-{ending}-{order[0]}"
+                self.succeed("train", "null.yaml", f"run_dir={run}", "device=cpu", cwd=self.dir)
+                digests.add((order, self.digest(self.dir / run / "checkpoints" / self.checkpoints(run)[-1])))
+        self.assertEqual(len(digests), 2, digests)
+
     def test_a_run_that_stops_goes_on_with_the_same_bits(self):
         for shuffle, files in [(0, '"day_*.parquet"'), (500, '"day_*.parquet"'), (500, '"day_*.arrow"')]:
             with self.subTest(shuffle=shuffle, files=files):

@@ -32,7 +32,7 @@ Kind kind_of_time(const parquet::TimestampLogicalType& type) {
 
 Kind kind_of(const parquet::ColumnDescriptor& column) {
   const auto& logical = column.logical_type();
-  const bool is_plain = logical == nullptr || logical->is_none();
+  const bool is_plain = logical == nullptr || logical->is_none() || logical->is_null();
   switch (column.physical_type()) {
     case parquet::Type::BOOLEAN:
       return Kind::kTruth;
@@ -109,6 +109,7 @@ ParquetFile::Column describe_column(const parquet::ColumnDescriptor& column,
   described.is_list = lists > 0;
   const bool is_readable = lists == 0 || (lists == 1 && is_whole);
   described.kind = is_readable ? kind_of(column) : Kind::kOther;
+  described.is_null = column.logical_type() != nullptr && column.logical_type()->is_null();
   described.name = described.is_list && is_whole ? column.path()->ToDotVector().front()
                                                  : column.path()->ToDotString();
   const std::string type = type_name(column);
