@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "satrap/core/error.h"
+#include "satrap/data/pass_progress.h"
 #include "src/data/batch_assembler.h"
 #include "src/data/distinct_estimate.h"
 #include "src/data/row_filler.h"
@@ -292,9 +293,11 @@ std::string describe_stats(const DataConfig& config,
   std::vector<NumberStats> inputs(schema.numeric_inputs.size());
   std::vector<IdStats> ids(schema.id_columns.size());
   std::vector<std::int64_t> num_positive(schema.labels.size());
+  PassProgress progress("reading rows", rows->stats().total_bytes, /*stop=*/nullptr);
   const std::int64_t num_rows =
       for_each_row(*rows, max_rows, [&](const RowBlock& block, std::int64_t r) {
         const auto row = static_cast<std::size_t>(r);
+        if (r == 0) progress.note(rows->stats().bytes);
         for (std::size_t l = 0; l < num_positive.size(); ++l) {
           num_positive[l] += block.labels[row * num_positive.size() + l] > 0.0F ? 1 : 0;
         }

@@ -5,13 +5,13 @@
 #include <cmath>
 
 #include "satrap/core/error.h"
+#include "satrap/data/pass_progress.h"
 #include "satrap/data/schema.h"
 #include "satrap/data/topic.h"
 #include "src/data/file_format.h"
 #include "src/data/file_list.h"
 #include "src/data/line_cutter.h"
 #include "src/data/parquet_files.h"
-#include "src/data/pass_progress.h"
 
 namespace satrap::data {
 namespace {

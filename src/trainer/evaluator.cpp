@@ -5,6 +5,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/pass_progress.h"
 #include "satrap/pipeline/scorer.h"
 
 namespace satrap::trainer {
@@ -64,12 +65,14 @@ std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
   data::Batch batch;
   Scored scored;
   if (live != nullptr) live->evaluated = 0;
+  data::PassProgress progress("evaluating", source->stats().total_bytes, /*stop=*/nullptr);
   const auto stopped = [&] { return stop != nullptr && stop->load(); };
   while (!stopped() && source->next(batch)) {
     const std::span<const float> probabilities = scorer.score(batch);
     scored.probabilities.insert(scored.probabilities.end(), probabilities.begin(),
                                 probabilities.end());
     if (live != nullptr) live->evaluated += batch.num_examples;
+    if (live == nullptr) progress.note(source->stats().bytes);
     scored.labels.insert(scored.labels.end(), batch.labels.begin(), batch.labels.end());
     scored.groups.insert(scored.groups.end(), batch.groups.begin(), batch.groups.end());
   }

@@ -6,6 +6,7 @@
 
 #include "loaded_model.h"
 #include "satrap/data/loader.h"
+#include "satrap/data/pass_progress.h"
 #include "satrap/pipeline/scorer.h"
 
 namespace satrap::trainer {
@@ -24,6 +25,7 @@ PredictedRows predict(const job::JobConfig& config,
   data::Batch batch;
   std::vector<float> probabilities;
   PredictedRows result;
+  data::PassProgress progress("predicting", source->stats().total_bytes, /*stop=*/nullptr);
   while ((stop == nullptr || !stop->load()) && source->next(batch)) {
     const std::span<const float> scores = scorer.score(batch);
     probabilities.assign(scores.begin(), scores.end());
@@ -32,6 +34,7 @@ PredictedRows predict(const job::JobConfig& config,
       if (!usable) probabilities[i] = std::numeric_limits<float>::quiet_NaN();
     }
     take({probabilities, batch.kept});
+    progress.note(source->stats().bytes);
     result.rows += batch.num_examples;
   }
   result.bad_rows = source->stats().bad_rows;

@@ -1,4 +1,4 @@
-#include "src/data/pass_progress.h"
+#include "satrap/data/pass_progress.h"
 
 #include <gmock/gmock.h>
 
