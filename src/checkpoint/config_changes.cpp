@@ -102,9 +102,8 @@ constexpr const char* kUntrained = "it gives ids without a row their weights";
 
 constexpr PredictionRule kPredictionRules[] = {
     {"seed", "", true, kUntrained},
-    {"data.schema.features", "", true, kOtherInputs},
-    {"data.schema.value_rule", "", true, kOtherInputs},
-    {"data.schema.numeric", "", true, kOtherInputs},
+    {"data.schema.label", "", true, ""},  // and labels: check_predictions compares their names
+    {"data.schema.", "", true, kOtherInputs},
     {"tables.", ".init.type", true, kUntrained},
     {"tables.", ".init.scale", true, kUntrained},
     {"tables.", ".dim", false, "the checkpoint's rows have that width"},

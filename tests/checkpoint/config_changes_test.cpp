@@ -105,6 +105,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"data.schema.label.column",
              [](job::JobConfig& c) { c.data.schema.label.column = "bought"; }, "clicked", "bought",
              kInput},
+        Case{"data.schema.missing", [](job::JobConfig& c) { c.data.schema.missing = {"?"}; }, "[]",
+             "[?]", kInput},
+        Case{"data.schema.trim", [](job::JobConfig& c) { c.data.schema.trim = false; }, "true",
+             "false", kInput},
         Case{"data.train.path", [](job::JobConfig& c) { c.data.train.path = {"a.csv", "b.csv"}; },
              "[train.csv]", "[a.csv, b.csv]", kInput},
         Case{"data.eval.max_rows", [](job::JobConfig& c) { c.data.eval.max_rows = 5; }, "0", "5",
@@ -171,6 +175,19 @@ INSTANTIATE_TEST_SUITE_P(
              "\"\"", "x", kImpossible},
         Case{"checkpoint.every", [](job::JobConfig& c) { c.checkpoint.every = "never"; }, "10min",
              "never", kOutput}));
+
+TEST(ConfigChanges, EveryKeyOfTheSchemaButTheLabelsChangesPredictions) {
+  data::SchemaConfig schema = text_job().data.schema;
+  schema.labels.resize(1);
+  const std::vector<ConfigValue> keys = config_values(dump_config(schema), "schema");
+  ASSERT_GT(keys.size(), 20U);
+  for (const ConfigValue& key : keys) {
+    const PredictionEffect effect =
+        effect_on_predictions({concat("data.schema.", key.path), "a", "b"});
+    EXPECT_EQ(effect.reason.empty(), key.path.starts_with("label")) << key.path;
+    EXPECT_TRUE(effect.is_fit) << key.path;
+  }
+}
 
 TEST(ConfigChanges, ThereAreNoneBetweenEqualOnes) {
   EXPECT_THAT(config_changes(text_job(), text_job()), IsEmpty());
