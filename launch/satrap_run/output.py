@@ -17,6 +17,7 @@ MAX_PENDING_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 16
 READ_BYTES = 1 << 16
 ERASE_LINE = b"\r\x1b[K"
+CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2(?=[\x80-\x9f])")  # a terminal would obey it
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 COLOURS = {"rank": 32, "shard": 36, "loader": 34, "store": 35, "satrap-run": 33}
 
@@ -157,6 +158,8 @@ class Output:
         if self._progress and self._out.is_terminal:
             self._err.write(ERASE_LINE)
             self._progress = b""
+        if self._out.is_terminal:
+            data = CONTROL.sub(lambda found: b"\\x%02x" % found[0][0], data)
         self._out.write(data)
 
     def end_stdout(self, text):

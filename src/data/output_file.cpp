@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "satrap/core/error.h"
+#include "satrap/core/printable_lines.h"
 
 namespace satrap::data {
 namespace {
@@ -66,8 +67,12 @@ void OutputFile::CloseStream::operator()(std::FILE* stream) const {
 void OutputFile::write(std::string_view bytes) {
   if (file_) {
     file_->write(bytes);
-  } else if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.get()) != bytes.size()) {
-    fail(path_, "cannot be written");
+  } else {
+    const std::string shown = is_terminal(stream_.get()) ? printable_lines(bytes) : "";
+    const std::string_view written = shown.empty() ? bytes : shown;
+    if (std::fwrite(written.data(), 1, written.size(), stream_.get()) != written.size()) {
+      fail(path_, "cannot be written");
+    }
   }
   bytes_written_ += std::ssize(bytes);
 }

@@ -182,6 +182,10 @@ class Terminal(LauncherTest):
         self.script("rank-0", "say('hello\\n')")
         self.assertIn("\x1b[32m[rank 0]\x1b[0m hello", self.run_on_terminal("job.yaml"))
 
+    def test_what_rank_0_prints_commands_no_terminal(self):
+        self.script("rank-0", "sys.stdout.write('auc\\t0.75\\x1b[2J\\x07 \\u00df\\n')")
+        self.assertIn("auc\t0.75\\x1b[2J\\x07 \u00df\r\n", self.run_on_terminal("job.yaml"))
+
     def test_no_color(self):
         self.script("rank-0", "say('hello\\n')")
         self.env["NO_COLOR"] = "1"

@@ -16,8 +16,8 @@ namespace satrap::data {
 bool is_same_file(const std::string& a, const std::string& b);
 
 /// A file that gets its name only once it is complete: it is written under a temporary name in the
-/// same folder, then renamed. Standard output ("-"), pipes and devices are written to directly. All
-/// functions throw Error(kIo).
+/// same folder, then renamed. Standard output ("-"), pipes and devices are written to directly, a
+/// terminal as printable_lines() has it. All functions throw Error(kIo).
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -25,7 +25,7 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  void write(std::string_view bytes);
+  void write(std::string_view bytes);  // of text: whole characters
   void finish();
 
   std::int64_t bytes_written() const { return bytes_written_; }
