@@ -223,6 +223,9 @@ void read_block(std::span<const std::byte> bytes, RowBlock& block) {
     get_integers(num_rows, 0, put, in);
   }
   in.get_all(block.labels, num_rows * header.num_labels);
+  const auto no_label =
+      std::ranges::find_if(block.labels, [](float label) { return label != 0 && label != 1; });
+  if (no_label != block.labels.end()) in.fail(concat("a label is ", *no_label));
   for (std::vector<double>& column : block.numeric) get_numbers(in, num_rows, column);
   for (RowBlock::Bags& bags : block.bags) {
     bags.offsets.resize(num_rows + 1);

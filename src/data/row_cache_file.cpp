@@ -43,9 +43,10 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
 std::unique_ptr<RowCacheWriter> RowCacheWriter::open(const std::string& path,
                                                      const RowCacheSpace& space) {
   const std::string part = part_of_cache(path);
-  const RowCacheSpace::Lock lock = space.lock();
+  const RowCacheSpace::Lock lock(space, path);
   for (;;) {
-    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    // Neither opening waits: of a pipe nobody reads or writes.
+    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     if (fd < 0) fail_to("create", part);
     // The writer before may have renamed or removed the file since.
     struct stat opened = {}, named = {};
@@ -123,7 +124,7 @@ void RowCacheWriter::finish(const std::vector<DataFile>& files) {
 }
 
 RowCacheFile::RowCacheFile(const std::string& path)
-    : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (fd_ < 0) fail_to("open", path_);
   try {
     const bool is_taken = ::flock(fd_, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -163,6 +164,22 @@ void RowCacheFile::read_index() {
   for (auto n = in.get<std::size_t>(); n > 0; --n) files_.push_back(get_data_file(in));
   in.get_all(blocks_, in.get<std::size_t>());
   in.require_end();
+  check_blocks(before - trailer.index_bytes);
+}
+
+/// A checksum finds damage; what somebody else has written here must not end the job either.
+void RowCacheFile::check_blocks(std::int64_t bytes) const {
+  std::int64_t end = 0, end_row = 0;
+  for (const CachedBlock& block : blocks_) {
+    const bool is_within = block.offset >= end && block.offset <= bytes && block.bytes >= 0 &&
+                           block.bytes <= bytes - block.offset && block.bad_bytes >= 0 &&
+                           block.bad_bytes <= block.bytes;
+    if (!is_within || block.num_rows < 0 || block.num_bad < 0 || block.end_row < end_row) {
+      throw Error(ErrorCode::kCorrupt, concat("its index has no block at ", block.offset));
+    }
+    end = block.offset + block.bytes;
+    end_row = block.end_row;
+  }
 }
 
 void RowCacheFile::mark_used() { ::futimens(fd_, nullptr); }
@@ -197,6 +214,16 @@ void RowCacheFile::read(std::size_t block, RowBlock& rows, BadRows& bad) {
   ByteReader in{std::span(buffer_).subspan(row_bytes), "bad rows"};
   bad = get_bad_rows(in);
   in.require_end();
+  const std::int64_t begin_row = block == 0 ? 0 : blocks_[block - 1].end_row;
+  bool are_those = rows.num_rows == cached.num_rows && bad.count == cached.num_bad;
+  for (std::int64_t r = 0, next = begin_row; r < rows.num_rows && are_those; ++r) {
+    are_those = rows.row_number(r) >= next && rows.row_number(r) < cached.end_row;
+    next = rows.row_number(r) + 1;
+  }
+  if (!are_those) {
+    throw Error(ErrorCode::kCorrupt,
+                concat("the bytes from ", cached.offset, " on are not the rows of the index"));
+  }
 }
 
 }  // namespace satrap::data

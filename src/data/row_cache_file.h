@@ -99,6 +99,7 @@ class RowCacheFile {
  private:
   void read_at(std::int64_t offset, std::size_t size);
   void read_index();
+  void check_blocks(std::int64_t bytes) const;
 
   const std::string path_;
   int fd_ = -1;

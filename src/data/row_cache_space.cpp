@@ -17,6 +17,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/lock_file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/text.h"
 
@@ -77,7 +78,7 @@ std::int64_t total_of(const std::vector<FolderEntry>& entries) {
 /// success.
 template <class Use>
 bool if_unused(const std::string& path, const Use& use) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   const bool is_done = ::flock(fd, LOCK_EX | LOCK_NB) == 0 && use();
   ::close(fd);
@@ -110,10 +111,19 @@ std::int64_t remove_until(std::int64_t bytes, const std::vector<FolderEntry>& en
 
 std::string part_of_cache(const std::string& path) { return path + ".part"; }
 
-RowCacheSpace::Lock::Lock(const std::string& folder)
-    : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-  }
+RowCacheSpace::Lock::Lock(const std::string& folder, std::chrono::milliseconds patience)
+    : fd_(open_lock_file(folder + "/.lock")) {
+  is_others_ = fd_ >= 0 && !take_lock(fd_, patience) && errno == EWOULDBLOCK;
+}
+
+RowCacheSpace::Lock::Lock(const RowCacheSpace& space, const std::string& path)
+    : Lock(space.folder_, space.patience_) {
+  if (!is_others_) return;
+  space.caches_->refuse(path);
+  throw Error(
+      ErrorCode::kIo,
+      concat("another process has kept '", shown_path(space.folder_ + "/.lock"), "' locked for ",
+             space.patience_.count(), " ms; `fuser` names it, and it must end, or the file go"));
 }
 
 RowCacheSpace::Lock::~Lock() {
@@ -122,15 +132,19 @@ RowCacheSpace::Lock::~Lock() {
 
 RowCacheSpace::RowCacheSpace(std::string folder,
                              std::int64_t max_bytes,
-                             std::shared_ptr<JobCaches> caches)
-    : folder_(std::move(folder)), max_bytes_(max_bytes), caches_(std::move(caches)) {}
+                             std::shared_ptr<JobCaches> caches,
+                             std::chrono::milliseconds patience)
+    : folder_(std::move(folder)),
+      max_bytes_(max_bytes),
+      caches_(std::move(caches)),
+      patience_(patience) {}
 
 std::int64_t RowCacheSpace::reserve(const std::string& path,
                                     int fd,
                                     std::int64_t bytes,
                                     std::int64_t expected) const {
   if (max_bytes_ == 0) return INT64_MAX;
-  const Lock lock(folder_);
+  const Lock lock(*this, path);
   const std::vector<FolderEntry> others = entries_but(folder_, path);
   std::int64_t taken = total_of(others);
   const std::int64_t needed = std::max(bytes, expected);
@@ -160,7 +174,8 @@ void RowCacheSpace::refuse(const std::string& path,
 
 void RowCacheSpace::trim() const {
   if (max_bytes_ == 0) return;
-  const Lock lock(folder_);
+  const Lock lock(folder_, std::chrono::milliseconds(0));
+  if (lock.is_others()) return;
   remove_until(max_bytes_, entries_but(folder_, ""));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,21 +16,32 @@ namespace satrap::data {
 class RowCacheSpace {
  public:
   /// `max_bytes` of all caches together, also unfinished ones; 0: no limit. `caches` outlives the
-  /// object's pass, so that nobody tries again what was refused.
-  RowCacheSpace(std::string folder, std::int64_t max_bytes, std::shared_ptr<JobCaches> caches);
+  /// object's pass, so that nobody tries again what was refused. `patience`: with another process
+  /// that has the folder's lock.
+  RowCacheSpace(std::string folder,
+                std::int64_t max_bytes,
+                std::shared_ptr<JobCaches> caches,
+                std::chrono::milliseconds patience = std::chrono::seconds(10));
 
-  /// Others neither begin a cache nor make room while it lives.
+  /// Others neither begin a cache nor make room while it lives. No lock without flock.
   class Lock {
    public:
-    explicit Lock(const std::string& folder);  // waits for another one; no lock without flock
+    Lock(const std::string& folder, std::chrono::milliseconds patience);
+
+    /// Before the cache `path` is begun or grows. Throws Error(kIo) if another process keeps the
+    /// lock: the cache is then refused.
+    Lock(const RowCacheSpace& space, const std::string& path);
+
     ~Lock();
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
+    bool is_others() const { return is_others_; }  // another process still has it
+
    private:
     const int fd_;
+    bool is_others_ = false;
   };
-  Lock lock() const { return Lock(folder_); }
 
   /// Whether the cache `path` had no room.
   bool has_refused(const std::string& path) const { return caches_->has_refused(path); }
@@ -43,7 +55,8 @@ class RowCacheSpace {
                        std::int64_t bytes,
                        std::int64_t expected) const;
 
-  /// Removes caches until the limit holds, or all that are left are in use.
+  /// Removes caches until the limit holds, or all that are left are in use. Leaves that to another
+  /// process that has the lock.
   void trim() const;
 
  private:
@@ -52,6 +65,7 @@ class RowCacheSpace {
   const std::string folder_;
   const std::int64_t max_bytes_;
   const std::shared_ptr<JobCaches> caches_;
+  const std::chrono::milliseconds patience_;
 };
 
 /// The unfinished cache of `path`.

@@ -2,19 +2,19 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
+#include "satrap/core/lock_file.h"
 #include "satrap/data/remote_folder.h"
 
 namespace satrap::job {
@@ -43,12 +43,11 @@ std::string own_temporary_folder() {
   return path;
 }
 
-/// A file that is locked (flock) as long as this object lives; `flags` as of flock().
+/// A file that is locked (flock) as long as this object lives.
 class LockedFile {
  public:
-  LockedFile(const std::string& path, int flags)
-      : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)),
-        is_locked_(fd_ >= 0 && ::flock(fd_, flags) == 0) {}
+  LockedFile(const std::string& path, std::chrono::milliseconds patience)
+      : fd_(open_lock_file(path)), is_locked_(fd_ >= 0 && take_lock(fd_, patience)) {}
   ~LockedFile() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -69,6 +68,7 @@ std::string copy_prefix() {
   if (::gethostname(host.data(), host.size() - 1) != 0) return "copy-";
   return concat("copy-", host.data(), "-");
 }
+constexpr std::chrono::milliseconds kAtOnce{0};
 constexpr const char* kRandomPart = "XXXXXX";  // of mkdtemp
 
 /// Those of processes of this machine that were killed.
@@ -78,7 +78,7 @@ void remove_left_copies(const std::string& scratch, const std::string& prefix) {
       continue;
     }
     const std::string path = concat(scratch, "/", name);
-    const LockedFile lock(path + "/.lock", LOCK_EX | LOCK_NB);
+    const LockedFile lock(path + "/.lock", kAtOnce);
     std::error_code ignored;
     if (lock.is_locked()) fs::remove_all(path, ignored);
   }
@@ -101,13 +101,13 @@ class ScratchFolder::Lock : public LockedFile {
 ScratchFolder::ScratchFolder() {
   const std::string scratch = scratch_folder(), prefix = copy_prefix();
   // So that nobody takes a new folder, which has no lock yet, for one that was left.
-  const LockedFile one_at_a_time(scratch + "/.copies.lock", LOCK_EX);
+  const LockedFile one_at_a_time(scratch + "/.copies.lock", std::chrono::seconds(10));
   if (one_at_a_time.is_locked()) remove_left_copies(scratch, prefix);
   path_ = concat(scratch, "/", prefix, kRandomPart);
   if (::mkdtemp(path_.data()) == nullptr) {
     throw Error(ErrorCode::kIo, concat(path_, ": cannot be created: ", std::strerror(errno)));
   }
-  lock_ = std::make_unique<Lock>(path_ + "/.lock", LOCK_EX | LOCK_NB);
+  lock_ = std::make_unique<Lock>(path_ + "/.lock", kAtOnce);
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/lock_file.h"
 #include "satrap/core/log.h"
 
 namespace satrap::prepare {
@@ -31,7 +31,7 @@ bool write_content(int fd, const std::string& text) {
 
 FolderLock::FolderLock(const std::string& folder) {
   const std::string path = folder + "/" + kFile;
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  fd_ = open_lock_file(path);
   if (fd_ < 0) {
     throw Error(ErrorCode::kIo, concat(path, ": cannot be opened: ", std::strerror(errno)));
   }

@@ -18,6 +18,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
+#include "satrap/core/lock_file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/thread_group.h"
 
@@ -121,7 +122,7 @@ void RunLock::close_file() {
 /// An owner that ends removes the file: whoever has locked a removed one begins again.
 bool RunLock::open_and_lock() {
   for (;;) {
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    fd_ = open_lock_file(path_);
     if (fd_ < 0) {
       throw Error(ErrorCode::kIo, concat(path_, ": cannot be opened: ", std::strerror(errno)));
     }

@@ -1,6 +1,7 @@
 #include "src/data/row_block_bytes.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,14 @@ TEST(RowBlockBytes, ThatGoOnAfterTheRowsAreAnError) {
   std::vector<std::byte> bytes = bytes_of(block);
   bytes.push_back({});
   EXPECT_TRUE(contains(error_of_reading(bytes, block), "1 bytes too many"));
+}
+
+TEST(RowBlockBytes, WithALabelThatIsNeither0Nor1AreAnError) {
+  RowBlock block = random_block(3, 5);
+  for (const float label : {2.0F, 0.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    block.labels[7] = label;
+    EXPECT_TRUE(contains(error_of_reading(bytes_of(block), block), "a label is"));
+  }
 }
 
 TEST(RowBlockBytes, OfAnotherVersionAreAnError) {

@@ -74,6 +74,7 @@ class RowCacheSpaceTest : public FilesTest {
 
   std::vector<std::string> names() const {
     std::vector<std::string> names = list_directory(path_of("cache"));
+    std::erase(names, ".lock");
     for (std::string& name : names) {
       if (const std::size_t hash = name.find(kHash); hash != std::string::npos) {
         name.erase(hash, kHash.size());
@@ -180,6 +181,31 @@ TEST_F(RowCacheSpaceTest, ALowerLimitHoldsForWhatIsThere) {
   use("b.rows", LOCK_SH);
   space(1).trim();
   EXPECT_EQ(names(), (Names{"b.rows"}));
+}
+
+TEST_F(RowCacheSpaceTest, ALockThatAnotherOneKeepsIsWaitedForWithADeadline) {
+  put("a.rows", 50, 5);
+  const RowCacheSpace hasty(path_of("cache"), 10, caches_, std::chrono::milliseconds(20));
+  const int other = ::open((path_of("cache") + "/.lock").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  const std::string error = refusal(hasty, "b.rows", 1);
+  EXPECT_TRUE(contains(error, "another process has kept '")) << error;
+  EXPECT_TRUE(contains(error, "/.lock' locked for 20 ms")) << error;
+  EXPECT_TRUE(hasty.has_refused(cache("b.rows"))) << "no later pass waits for it again";
+  hasty.trim();
+  EXPECT_EQ(names(), (Names{"a.rows", "b.rows.part"})) << "which is left to the other one";
+  ::close(other);
+  hasty.trim();
+  EXPECT_EQ(names(), (Names{"b.rows.part"}));
+}
+
+TEST_F(RowCacheSpaceTest, ALockOnTheFolderItselfIsNobodysBusiness) {
+  const RowCacheSpace hasty(path_of("cache"), 100, caches_, std::chrono::milliseconds(0));
+  fs::create_directories(path_of("cache"));
+  const int reader = ::open(path_of("cache").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(reader, LOCK_EX), 0);
+  EXPECT_EQ(reserve(hasty, "b.rows", 1), 2);
+  ::close(reader);
 }
 
 TEST_F(RowCacheSpaceTest, OtherFilesOfTheFolderAreNotTouched) {

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "satrap/core/file.h"
@@ -125,7 +127,10 @@ class RowCacheTest : public FilesTest {
 
   std::vector<std::string> caches() const {
     const std::string folder = path_of("cache");
-    return std::filesystem::exists(folder) ? list_directory(folder) : std::vector<std::string>();
+    if (!std::filesystem::exists(folder)) return {};
+    std::vector<std::string> names = list_directory(folder);
+    std::erase(names, ".lock");
+    return names;
   }
   std::string cache() const { return path_of("cache") + "/" + caches().front(); }
 
@@ -274,6 +279,49 @@ TEST_F(RowCacheTest, ADamagedCacheIsNeverWrongDataAndIsReplaced) {
     write("cache/" + caches().front(), good.substr(0, at));
     expect_same(read(cached(config)), expected);
   }
+}
+
+TEST_F(RowCacheTest, ForgedRowsWithTheRightChecksumAreParsedInstead) {
+  const DataConfig config = make_files();
+  const Schema schema = resolve_schema(config);
+  const Stream expected = read(config);
+  read(cached(config));
+  const auto forge = [&](const std::function<void(RowBlock&)>& change) {
+    const std::string path = cache();
+    RowCacheFile file(path);
+    const RowCacheSpace space(path_of("cache"), 0, std::make_shared<JobCaches>());
+    const std::unique_ptr<RowCacheWriter> writer = RowCacheWriter::open(path, space);
+    ASSERT_NE(writer, nullptr);
+    RowBlock rows;
+    BadRows bad;
+    for (std::size_t b = 0; b < file.blocks().size(); ++b) {
+      rows.clear(std::ssize(schema.raw_numeric), std::ssize(schema.id_columns));
+      file.read(b, rows, bad);
+      if (b == 1) change(rows);
+      writer->add(rows, bad);
+    }
+    writer->finish(file.files());
+    expect_same(read(cached(config)), expected);
+    expect_same(read(cached(config)), expected);
+  };
+  forge([](RowBlock&) {});
+  forge([](RowBlock& rows) { rows.labels[3] = 2.0F; });
+  forge([](RowBlock& rows) { std::swap(rows.row_numbers[3], rows.row_numbers[4]); });
+  forge([](RowBlock& rows) { rows.row_numbers[0] = 0; });
+  forge([](RowBlock& rows) { rows.row_numbers.back() = INT64_MAX - 9; });
+}
+
+TEST_F(RowCacheTest, APipeInItsPlaceHoldsNobodyUp) {
+  const DataConfig config = make_files();
+  read(cached(config));
+  const std::string path = cache();
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  expect_same(read(cached(config)), read(config));
+  EXPECT_TRUE(std::filesystem::is_regular_file(path)) << "it is replaced";
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo((path + ".part").c_str(), 0600), 0);
+  expect_same(read(cached(config)), read(config));
 }
 
 TEST_F(RowCacheTest, WhatAKilledRunHasLeftIsOverwritten) {

@@ -49,6 +49,12 @@ constexpr const char* kAnothers =
     R"({"host":"far","pid":77,"since":"2026-01-02T03:04:05Z","machine":"b","start":"1"})"
     "\n";
 
+TEST_F(RunLockTest, WhoMayOnlyReadTheFolderCannotLockIt) {
+  const RunLock lock(folder_.path());
+  EXPECT_EQ(std::filesystem::status(path()).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
 TEST_F(RunLockTest, AnotherStartIsRefusedWithTheNameOfTheOwner) {
   const RunLock lock(folder_.path());
   const std::string before = content();
