@@ -171,8 +171,9 @@ void KafkaConfig::visit(ConfigVisitor& v) {
           "with an error: '30s', '10min'.");
   v.field("properties", properties,
           "Properties of librdkafka's consumer, each name=value, such as "
-          "security.protocol=SASL_SSL. ${NAME} becomes the value of that environment variable; "
-          "secrets are accepted in this form only, so that no file has them.");
+          "security.protocol=SASL_SSL, but none that names code. ${NAME}, which has KAFKA in its "
+          "name, becomes the value of that environment variable; secrets are accepted in this form "
+          "only, so that no file has them.");
 }
 
 void LoadersConfig::visit(ConfigVisitor& v) {

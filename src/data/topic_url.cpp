@@ -18,6 +18,20 @@ constexpr std::string_view kTopicCharacters =
       concat("'", text, "' ", why, "; a topic is written kafka://host:9092,host:9092/topic"));
 }
 
+/// `text` with value_of(NAME) for each ${NAME}.
+template <class ValueOf>
+std::string replaced(const std::string& text, const ValueOf& value_of) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = text.find("${", at);
+    const std::size_t end = begin == std::string::npos ? begin : text.find('}', begin);
+    if (end == std::string::npos) return result + text.substr(at);
+    result += text.substr(at, begin - at) + value_of(text.substr(begin + 2, end - begin - 2));
+    at = end + 1;
+  }
+  return result;
+}
+
 }  // namespace
 
 TopicUrl TopicUrl::parse(const std::string& text) {
@@ -53,22 +67,23 @@ std::int64_t parse_utc_time(const std::string& text) {
               concat("'", text, "' is no time in UTC such as 2026-11-26 or 2026-11-26T12:30:00Z"));
 }
 
+void check_environment_names(const std::string& text) {
+  replaced(text, [](const std::string& name) -> std::string {
+    if (name.find("KAFKA") != std::string::npos) return "";
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("${", name,
+                       "} would go to a broker: only variables of the environment with "
+                       "KAFKA in their names may, such as ${KAFKA_PASSWORD}"));
+  });
+}
+
 std::string with_environment(const std::string& text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = text.find("${", at);
-    const std::size_t end = begin == std::string::npos ? begin : text.find('}', begin);
-    if (end == std::string::npos) return result + text.substr(at);
-    const std::string name = text.substr(begin + 2, end - begin - 2);
-    const char* const value = std::getenv(name.c_str());
-    if (value == nullptr) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat("data.kafka.properties: ${", name, "} is not set in the environment"));
-    }
-    result += text.substr(at, begin - at) + value;
-    at = end + 1;
-  }
-  return result;
+  check_environment_names(text);
+  return replaced(text, [](const std::string& name) -> std::string {
+    if (const char* const value = std::getenv(name.c_str())) return value;
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("data.kafka.properties: ${", name, "} is not set in the environment"));
+  });
 }
 
 }  // namespace satrap::data

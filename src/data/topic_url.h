@@ -22,7 +22,12 @@ struct TopicUrl {
 /// Throws Error(kInvalidConfig) for other text.
 std::int64_t parse_utc_time(const std::string& text);
 
-/// With the environment's values for ${NAME}. Throws Error(kInvalidConfig) if one is not set.
+/// A broker gets what a property says: only variables with KAFKA in their names are meant for one.
+/// Throws Error(kInvalidConfig) for ${NAME} with another name.
+void check_environment_names(const std::string& text);
+
+/// With the environment's values for ${NAME}. Throws Error(kInvalidConfig) if one is not set, or
+/// by check_environment_names().
 std::string with_environment(const std::string& text);
 
 }  // namespace satrap::data

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "satrap/core/error.h"
@@ -88,6 +90,20 @@ bool is_secret(const std::string& property) {
          property == "sasl.oauthbearer.config";
 }
 
+/// Whether librdkafka would load or call what the property names.
+bool names_code(const std::string& property) {
+  return property.starts_with("plugin.") || property.starts_with("ssl.engine") ||
+         property == "ssl.providers" || property == "sasl.kerberos.kinit.cmd";
+}
+
+/// Of names and paths that librdkafka puts into a command of the shell.
+bool is_plain_word(const std::string& text) {
+  return std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("/._@-").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
 void check_properties(const ConfigChecker& check, const KafkaConfig& kafka) {
   const std::string key = "data.kafka.properties";
   for (const std::string& property : kafka.properties) {
@@ -96,9 +112,21 @@ void check_properties(const ConfigChecker& check, const KafkaConfig& kafka) {
     check.require(equals != std::string::npos && equals > 0, key,
                   concat("'", is_secret(name) ? "a secret" : name, "' must be name=value"));
     const std::string value = property.substr(equals + 1);
+    check.require(!names_code(name), key,
+                  concat(name, " cannot be set: it names code, and a configuration runs none"));
+    check.require(!name.starts_with("sasl.kerberos.") || is_plain_word(value), key,
+                  concat(name,
+                         " becomes part of a command: it may have letters, digits and /._@-, "
+                         "got '",
+                         value, "'"));
+    try {
+      check_environment_names(value);
+    } catch (const Error& error) {
+      check.require(false, key, error.what());
+    }
     check.require(!is_secret(name) || (value.starts_with("${") && value.ends_with('}')), key,
                   concat(name, " is a secret, and this file and checkpoints would show it: write ",
-                         name, "=${NAME} and set NAME in the environment"));
+                         name, "=${KAFKA_NAME} and set KAFKA_NAME in the environment"));
     for (const char* const own :
          {"bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
           "enable.auto.offset.store", "enable.partition.eof", "auto.offset.reset"}) {

@@ -129,12 +129,19 @@ class Kafka(CliTest):
                 (["data.kafka.properties=[group.id=me]"], ["group.id", "data.kafka.group"]),
                 (["data.kafka.properties=['metadata.broker.list=me']"], ["metadata.broker.list", "data.train.path"]),
                 (["data.kafka.properties=[linger]"], ["'linger' must be name=value"]),
-                (["data.kafka.properties=['sasl.password=${SATRAP_TEST_NOT_SET}']"], ["SATRAP_TEST_NOT_SET"])):
+                (["data.kafka.properties=['sasl.password=${KAFKA_NOT_SET}']"], ["${KAFKA_NOT_SET} is not set"]),
+                (["data.kafka.properties=['sasl.username=${AWS_SECRET_ACCESS_KEY}']"], ["${AWS_SECRET_ACCESS_KEY}", "KAFKA"]),
+                (["data.kafka.properties=['sasl.kerberos.principal=a; touch b']"], ["part of a command", "'a; touch b'"])):
             with self.subTest(settings):
                 error = self.fail_with(2, "train", "job.yaml", *settings, cwd=self.dir)
                 self.assert_words(error, *words)
         error = self.fail_with(2, "train", "job.yaml", "data.kafka.properties=['sasl.password=hush']", cwd=self.dir)
-        self.assert_words(error, "sasl.password=${NAME}")
+        self.assert_words(error, "sasl.password=${KAFKA_NAME}")
+        for name in ("plugin.library.paths", "ssl.engine.location", "ssl.engine.id", "ssl.providers",
+                     "sasl.kerberos.kinit.cmd"):
+            error = self.fail_with(2, "config", "check", "job.yaml", f"data.kafka.properties=['{name}=/tmp/evil.so']",
+                                   cwd=self.dir)
+            self.assert_words(error, f"{name} cannot be set", "a configuration runs none")
         self.assert_words(self.fail_with(2, "init", url), "a topic of kafka", "data.train.path")
         error = self.fail_with(1, "train", "job.yaml", "--overwrite", cwd=self.dir)
         self.assert_words(error, "no row of the training data", url)
@@ -142,9 +149,9 @@ class Kafka(CliTest):
     def test_a_secret_of_the_environment_is_in_no_file(self):
         url = self.topic()
         self.produce(0, rows(0, 100))
-        self.job(url, kafka=", properties: ['ssl.key.password=${SATRAP_TEST_SECRET}']")
+        self.job(url, kafka=", properties: ['ssl.key.password=${TEST_KAFKA_SECRET}']")
         done = subprocess.run([SATRAP, "train", "job.yaml"], cwd=self.dir, capture_output=True, text=True,
-                              env={**os.environ, "SATRAP_TEST_SECRET": "hush-hush"}, timeout=TIMEOUT_S)
+                              env={**os.environ, "TEST_KAFKA_SECRET": "hush-hush"}, timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         written = [path for path in (self.dir / "run").rglob("*") if path.is_file()]
         self.assertIn("config.yaml", [path.name for path in written])

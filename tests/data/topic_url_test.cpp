@@ -53,10 +53,18 @@ TEST(UtcTime, IsReadWithAndWithoutTheTimeOfDay) {
 }
 
 TEST(WithEnvironment, NamesBecomeTheirValues) {
-  ::setenv("SATRAP_TEST_SECRET", "hush", 1);
-  EXPECT_EQ(with_environment("a ${SATRAP_TEST_SECRET} ${SATRAP_TEST_SECRET}$"), "a hush hush$");
+  ::setenv("TEST_KAFKA_SECRET", "hush", 1);
+  EXPECT_EQ(with_environment("a ${TEST_KAFKA_SECRET} ${TEST_KAFKA_SECRET}$"), "a hush hush$");
   EXPECT_EQ(with_environment("plain ${"), "plain ${");
-  EXPECT_THROW(with_environment("${SATRAP_TEST_NOT_SET}"), Error);
+  EXPECT_THROW(with_environment("${TEST_KAFKA_NOT_SET}"), Error);
+}
+
+TEST(WithEnvironment, OnlyVariablesThatAreMeantForBrokersGoThere) {
+  ::setenv("TEST_OTHER_SECRET", "hush", 1);
+  EXPECT_THROW(with_environment("${TEST_OTHER_SECRET}"), Error);
+  EXPECT_THROW(check_environment_names("${KAFKA_USER}${SATRAP_TOKEN}"), Error);
+  EXPECT_THROW(check_environment_names("${}"), Error);
+  EXPECT_NO_THROW(check_environment_names("${KAFKA_USER} ${OUR_KAFKA_PASSWORD} plain ${"));
 }
 
 }  // namespace
