@@ -223,9 +223,15 @@ TEST_F(CheckPredictions, OfAChangedConfigurationCanBeAccepted) {
               HasSubstr("warning changed since the checkpoint was trained: seed: 1 -> 5"));
 }
 
-TEST_F(CheckPredictions, AnotherFormatOfTheFileIsLogged) {
+TEST_F(CheckPredictions, AnotherMeaningOfTheLabelIsLogged) {
+  config_.data.schema.label.threshold = {3};
+  EXPECT_THAT(log_of(false), HasSubstr("changed: data.schema.label.threshold: [] -> [3]"));
+}
+
+TEST_F(CheckPredictions, AnotherMeaningOfFieldsIsAcceptedOnlyIfAsked) {
   config_.data.schema.missing = {"NULL"};
-  EXPECT_THAT(log_of(false), HasSubstr("changed: data.schema.missing: [] -> [NULL]"));
+  EXPECT_THAT(problems(), HasSubstr("data.schema.missing: [] -> [NULL]"));
+  EXPECT_THAT(log_of(true), HasSubstr("data.schema.missing: [] -> [NULL]"));
 }
 
 TEST(WithBatchSize, LeavesRowsOutRatherThanTrainingOnThemTwice) {
