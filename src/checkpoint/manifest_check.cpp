@@ -1,6 +1,8 @@
 #include "src/checkpoint/manifest_check.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -50,6 +52,25 @@ void check_rows(const Manifest& manifest,
                   table.optimizer, " have ", row_bytes);
 }
 
+/// The rows of a table are those of its files, which are no other's: `taken` has theirs.
+void check_row_files(const Manifest& manifest,
+                     const Manifest::Table& table,
+                     std::set<std::string>& taken,
+                     const ManifestChecker& checker) {
+  const std::string what = concat("table '", table.name, "': ");
+  std::int64_t bytes = 0;
+  for (const std::string& name : table.files) {
+    const auto file = manifest.files.find(name);
+    checker.require(file != manifest.files.end(), what, "its file ", name, " is not listed");
+    checker.require(taken.insert(name).second, what, "its file ", name, " is listed twice");
+    checker.require(file->second.bytes % table.row_bytes == 0, what, name, " has ",
+                    file->second.bytes, " bytes, rows have ", table.row_bytes);
+    bytes += file->second.bytes;
+  }
+  checker.require(bytes / table.row_bytes == table.rows, what, "it has ", table.rows,
+                  " rows, its files ", bytes / table.row_bytes);
+}
+
 std::int64_t size_of(const Manifest::Tensor& tensor, const ManifestChecker& checker) {
   std::int64_t size = 1;
   for (const std::int64_t extent : tensor.shape) {
@@ -94,6 +115,15 @@ void check_manifest(const Manifest& manifest, const std::string& path) {
     checker.require(is_file_name(name), "'", name, "' is not the name of a file beside it");
     checker.add(concat("bytes of ", name), file.bytes, bytes);
   }
+  std::set<std::string> taken;
+  for (const Manifest::Table& table : manifest.tables) {
+    check_row_files(manifest, table, taken, checker);
+  }
+  const auto dense = manifest.files.find(kDenseFile);
+  const std::int64_t dense_bytes = dense == manifest.files.end() ? 0 : dense->second.bytes;
+  const auto number_bytes = static_cast<std::int64_t>(sizeof(float));
+  checker.require(dense_bytes == numbers * number_bytes, kDenseFile, " has ", dense_bytes,
+                  " bytes, its tensors ", numbers * number_bytes);
 }
 
 }  // namespace satrap::checkpoint

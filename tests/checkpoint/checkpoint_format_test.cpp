@@ -31,6 +31,7 @@ Manifest full_manifest() {
   m.tables.push_back({"user", "adagrad", "bf16", {"table-0.bin"}, 4, 48, 2});
   m.dense.push_back({"top.weight", {2, 3}});
   m.files["table-0.bin"] = {96, "0123456789abcdef"};
+  m.files["dense.bin"] = {24, "0123456789abcdef"};
   return m;
 }
 
@@ -149,6 +150,7 @@ TEST_F(ManifestTest, OfFormatTwoHasPackedRows) {
   EXPECT_EQ(error_after([](auto& json) {
               json["format"] = 2;
               json["tables"][0]["row_bytes"] = 40;
+              json["files"]["table-0.bin"]["bytes"] = 80;
             }),
             "");
   const Manifest m = read();

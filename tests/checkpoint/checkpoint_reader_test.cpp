@@ -86,12 +86,14 @@ TEST_F(CheckpointReader, RowsComeInWholeRows) {
 TEST_F(CheckpointReader, TheDenseTensorsAreAllThatTheManifestDescribes) {
   const std::string at = published(5);
   EXPECT_THAT(read_dense(at, Manifest::read(at)), ElementsAre(1, 2, 3, 4, 5, 6));
+  const std::string whole = read_file(at + "/manifest.json");
   edit_manifest(at, [](Manifest& manifest) { manifest.dense.pop_back(); });
   EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read_dense(at, Manifest::read(at)); }),
-            at + "/dense.bin: 6 numbers, the manifest describes 4");
+            at + "/manifest.json: dense.bin has 24 bytes, its tensors 16");
+  write_file_atomic(at + "/manifest.json", whole);
   edit_manifest(at, [](Manifest& manifest) { manifest.dense[0].shape = {std::int64_t{1} << 46}; });
   EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read_dense(at, Manifest::read(at)); }),
-            at + "/dense.bin: 6 numbers, the manifest describes 70368744177664");
+            at + "/manifest.json: dense.bin has 24 bytes, its tensors 281474976710664");
 }
 
 TEST_F(CheckpointReader, FindsTheConfigurationIfThereIsOne) {

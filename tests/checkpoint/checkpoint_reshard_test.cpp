@@ -89,10 +89,12 @@ TEST_F(ReshardCheckpoint, WhatCannotBeAskedForIsRefused) {
 TEST_F(ReshardCheckpoint, RowsThatAreNotWhatTheManifestSaysAreRefusedAndNothingIsLeft) {
   flip_a_bit(path_ + "/table-0.bin");
   EXPECT_THAT(corruption(path_), HasSubstr("table-0.bin: checksum"));
+  const std::string whole = read_file(path_ + "/manifest.json");
   rewrite(path_, "table-0.bin", rows_[0].bytes() + "half a row");
-  EXPECT_EQ(corruption(path_), "table 'user': a file of rows of 32 bytes ends within a row");
-  rewrite(path_, "table-0.bin", rows_[0].bytes());
-  EXPECT_EQ(corruption(path_), "table 'user': 1 rows, the manifest says 7");
+  EXPECT_THAT(corruption(path_), HasSubstr("table 'user': table-0.bin has 42 bytes, rows have 32"));
+  write_file_atomic(path_ + "/manifest.json", whole);
+  edit_manifest(path_, [](Manifest& manifest) { manifest.tables[0].rows = 1; });
+  EXPECT_THAT(corruption(path_), HasSubstr("table 'user': it has 1 rows, its files 7"));
   EXPECT_TRUE(list_directory(out("none")).empty());
   EXPECT_THAT(list_directory(folder()), ElementsAre(checkpoint_name(5)));
 }

@@ -21,18 +21,31 @@ std::string refusal_after(Edit&& edit) {
   m.dense.push_back({"b", {3}});
   m.files["table-0.bin"] = {64, ""};
   m.files["table-1.bin"] = {64, ""};
+  m.files["dense.bin"] = {36, ""};
   edit(m);
   return error_of(ErrorCode::kCorrupt, [&] { check_manifest(m, "m.json"); });
 }
 
 TEST(ManifestCheck, AcceptsWhatAJobWrites) {
   EXPECT_EQ(refusal_after([](Manifest&) {}), "");
-  EXPECT_EQ(refusal_after([](Manifest& m) { m.dense[1].shape = {5, 0}; }), "");
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.dense[1].shape = {3, 1}; }), "");
+  EXPECT_EQ(refusal_after([](Manifest& m) {
+              m.dense[1].shape = {5, 0};
+              m.files["dense.bin"].bytes = 24;
+            }),
+            "");
+  EXPECT_EQ(refusal_after([](Manifest& m) {
+              m.tables[1].files = {};
+              m.tables[1].rows = 0;
+            }),
+            "")
+      << "a table without rows";
   const auto pack = [](Manifest& m) {
     m.has_packed_rows = true;
     for (Manifest::Table& table : m.tables) {
       table.dim = 1;
       table.row_bytes = 16 + 4;
+      m.files[table.files[0]].bytes = 40;
     }
   };
   EXPECT_EQ(refusal_after(pack), "");
@@ -67,6 +80,33 @@ TEST(ManifestCheck, RowsHaveTheSizeOfTheirLayout) {
     EXPECT_EQ(refusal_after([&](Manifest& m) { m.tables[0].dim = dim; }),
               concat("m.json: table 'user': dim is ", dim, ", not one of 1 to 65536"));
   }
+}
+
+TEST(ManifestCheck, RowsAreThoseOfTheFiles) {
+  for (const std::int64_t rows : {0, 1, 1'000'000'000}) {
+    EXPECT_EQ(refusal_after([&](Manifest& m) { m.tables[1].rows = rows; }),
+              concat("m.json: table 'item': it has ", rows, " rows, its files 2"));
+  }
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.tables[0].files = {"dense.bin"}; }),
+            "m.json: table 'user': dense.bin has 36 bytes, rows have 32");
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.tables[0].files = {}; }),
+            "m.json: table 'user': it has 2 rows, its files 0");
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.tables[0].files = {"../x.bin"}; }),
+            "m.json: table 'user': its file ../x.bin is not listed");
+  EXPECT_EQ(refusal_after([](Manifest& m) {
+              m.tables[0].files.assign(100'000, "table-0.bin");
+              m.tables[0].rows = 200'000;
+            }),
+            "m.json: table 'user': its file table-0.bin is listed twice");
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.tables[1].files = m.tables[0].files; }),
+            "m.json: table 'item': its file table-0.bin is listed twice");
+}
+
+TEST(ManifestCheck, TensorsAreThoseOfTheirFile) {
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.dense.pop_back(); }),
+            "m.json: dense.bin has 36 bytes, its tensors 24");
+  EXPECT_EQ(refusal_after([](Manifest& m) { m.files.erase("dense.bin"); }),
+            "m.json: dense.bin has 0 bytes, its tensors 36");
 }
 
 TEST(ManifestCheck, TensorsHaveASize) {

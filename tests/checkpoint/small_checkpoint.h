@@ -115,6 +115,9 @@ inline void rewrite(const std::string& checkpoint,
   write_file_atomic(checkpoint + "/" + name, text);
   Manifest manifest = Manifest::read(checkpoint);
   manifest.files[name] = {std::ssize(text), to_hex(hash_bytes(text))};
+  for (Manifest::Table& table : manifest.tables) {
+    if (table.files == std::vector{name}) table.rows = std::ssize(text) / table.row_bytes;
+  }
   write_file_atomic(checkpoint + "/" + kManifestFile, manifest.to_json());
 }
 
