@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -19,12 +20,16 @@ namespace {
 
 using data::ColumnProfile;
 
+/// How many columns have a name.
+using NameCounts = std::unordered_map<std::string_view, std::int64_t>;
+
 constexpr std::int64_t kFewValues = 32;  // for which ranges would be the values themselves
 constexpr std::int64_t kRanges = 32;     // of the values beside the most frequent one
 constexpr std::int64_t kMostRanges = 1024;
 constexpr std::size_t kMostFeatures = 1000;
 constexpr std::int64_t kEnoughRows = 100;  // to call values different in every row
 constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
+constexpr std::size_t kLongName = 1000;    // bytes
 constexpr double kTells = 0.99;            // an AUC of numbers that tell the label
 constexpr double kNearlyTells = 0.95;
 constexpr double kRarelyBack = 3.0;        // rows per value, below which integers are no ids
@@ -159,10 +164,7 @@ std::string boundaries(const ColumnProfile& profile) {
 class Entries {
  public:
   /// `names` are those of all columns.
-  Entries(const std::vector<std::string>& names,
-          const ColumnProfile& profile,
-          bool can_fit,
-          ColumnChoice& choice)
+  Entries(const NameCounts& names, const ColumnProfile& profile, bool can_fit, ColumnChoice& choice)
       : names_(names), profile_(profile), can_fit_(can_fit), choice_(choice) {}
 
   void number() {
@@ -212,11 +214,11 @@ class Entries {
 
   /// A name that no column has.
   std::string own_name(std::string name) const {
-    while (std::ranges::count(names_, name) > 0) name += '_';
+    while (names_.contains(name)) name += '_';
     return name;
   }
 
-  const std::vector<std::string>& names_;
+  const NameCounts& names_;
   const ColumnProfile& profile_;
   const bool can_fit_;
   ColumnChoice& choice_;
@@ -254,6 +256,7 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
 
 /// Why the column is left out; "": it is not.
 std::string reason_against(const data::Sample& sample,
+                           const NameCounts& names,
                            std::size_t column,
                            const ColumnProfile& profile,
                            const LabelChoice& label,
@@ -261,13 +264,14 @@ std::string reason_against(const data::Sample& sample,
   const std::string& name = sample.names[column];
   const bool has_missing = profile.num_missing > 0;
   if (name.empty()) return "a column without a name";
-  if (std::ranges::count(sample.names, name) > 1) return "two columns have this name";
+  if (names.at(name) > 1) return "two columns have this name";
+  if (name.size() > kLongName) return fmt::format("its name has {} bytes", name.size());
   if (is_range(name)) return "such a name stands for several columns";
   if (profile.num_values == 0) return "it has no values";
   if (profile.num_distinct == 1 && !has_missing) {
-    return fmt::format("{} in every row", profile.frequent.front().first);
+    return fmt::format("{} in every row", shown_value(profile.frequent.front().first));
   }
-  if (std::ranges::count(label.outcomes, column) > 0) {
+  if (std::ranges::binary_search(label.outcomes, column)) {
     return "looks like another label, which is not known when this one is predicted";
   }
   if (tells_label(sample.columns[column], profile, label.positive)) {
@@ -303,6 +307,7 @@ std::string reason_against(const data::Sample& sample,
 }
 
 ColumnChoice choose(const data::Sample& sample,
+                    const NameCounts& names,
                     std::size_t column,
                     const ColumnProfile& profile,
                     const LabelChoice& label) {
@@ -311,7 +316,7 @@ ColumnChoice choose(const data::Sample& sample,
   const double auc =
       profile.is_numeric() ? auc_alone(sample.columns[column], profile, label.positive) : 0.5;
   choice.is_ascending = profile.is_ascending;
-  choice.reason = reason_against(sample, column, profile, label, auc);
+  choice.reason = reason_against(sample, names, column, profile, label, auc);
   choice.is_time = is_time(profile, choice.name) && profile.is_ascending;
   if (!choice.reason.empty()) return choice;
   choice.reason = describe(profile, sample.num_rows);
@@ -319,7 +324,7 @@ ColumnChoice choose(const data::Sample& sample,
   if (auc > kNearlyTells) {
     choice.reason += fmt::format(", alone it tells much of the label: auc {:.3f}", auc);
   }
-  Entries entries(sample.names, profile, sample.is_rereadable, choice);
+  Entries entries(names, profile, sample.is_rereadable, choice);
   if (profile.kind == ColumnProfile::Kind::kNumber) {
     entries.number();
     entries.ranges();
@@ -354,9 +359,11 @@ void keep_tables_few(std::vector<ColumnChoice>& choices) {
 std::vector<ColumnChoice> choose_columns(const data::Sample& sample,
                                          const std::vector<ColumnProfile>& profiles,
                                          const LabelChoice& label) {
+  NameCounts names;
+  for (const std::string& name : sample.names) ++names[name];
   std::vector<ColumnChoice> choices;
   for (std::size_t c = 0; c < profiles.size(); ++c) {
-    if (c != label.column) choices.push_back(choose(sample, c, profiles[c], label));
+    if (c != label.column) choices.push_back(choose(sample, names, c, profiles[c], label));
   }
   keep_tables_few(choices);
   return choices;
@@ -375,13 +382,19 @@ std::pair<std::string, std::string> find_history(const data::Sample& sample,
                                                  const std::vector<ColumnProfile>& profiles,
                                                  const std::vector<ColumnChoice>& choices) {
   constexpr double kOftenInLists = 0.5;
+  constexpr int kMostLists = 16;  // that are compared with all other columns
+  std::set<std::string_view> used;
+  for (const ColumnChoice& choice : choices) {
+    if (!choice.features.empty()) used.insert(choice.name);
+  }
   const auto is_of_ids = [&](std::size_t c, bool is_list) {
-    const auto used = std::ranges::find(choices, sample.names[c], &ColumnChoice::name);
-    if (used == choices.end() || used->features.empty()) return false;
-    return is_list == (!profiles[c].separator.empty() || profiles[c].is_list);
+    return used.contains(sample.names[c]) &&
+           is_list == (!profiles[c].separator.empty() || profiles[c].is_list);
   };
+  int num_lists = 0;
   for (std::size_t list = 0; list < profiles.size(); ++list) {
     if (!is_of_ids(list, true) || profiles[list].most_elements < 2) continue;
+    if (++num_lists > kMostLists) break;
     std::set<std::string> elements;
     for (const std::string& text : sample.columns[list]) {
       for (std::string& element : data::elements_of(text, profiles[list])) {

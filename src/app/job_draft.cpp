@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -77,10 +78,11 @@ class Draft {
  public:
   Draft(const data::Sample& sample, const DraftRequest& request)
       : sample_(sample), request_(request) {
+    const std::set<std::string_view> lists(sample.lists.begin(), sample.lists.end());
     for (std::size_t c = 0; c < sample.columns.size(); ++c) {
       const char delimiter = sample.delimiter.empty() ? '\0' : sample.delimiter.front();
       profiles_.push_back(data::profile_column(sample.columns[c], delimiter));
-      if (std::ranges::count(sample.lists, sample.names[c]) == 0) continue;
+      if (!lists.contains(sample.names[c])) continue;
       profiles_.back().is_list = true;
       profiles_.back().kind = data::ColumnProfile::Kind::kText;  // no number, no time
     }
@@ -110,13 +112,19 @@ class Draft {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     std::size_t num_numbers = 0, num_features = 0;
+    constexpr std::size_t kMostNamed = 100;
+    std::size_t num_left_out = 0;
     std::string left_out;
     for (const ColumnChoice& column : columns_) {
       num_numbers += column.numeric.size();
       num_features += column.features.size();
-      if (column.is_used()) continue;
-      left_out += concat(left_out.empty() ? "" : ", ",
-                         column.name.empty() ? "the column without a name" : column.name);
+      if (column.is_used() || ++num_left_out > kMostNamed) continue;
+      left_out +=
+          concat(left_out.empty() ? "" : ", ",
+                 column.name.empty() ? "the column without a name" : shown_value(column.name));
+    }
+    if (num_left_out > kMostNamed) {
+      left_out += fmt::format(" and {} more", num_left_out - kMostNamed);
     }
     notes.push_back(concat(
         "data        ", num_rows(),
@@ -255,7 +263,7 @@ class Draft {
     lines_.comment("Left out:", 4);
     for (const ColumnChoice& column : columns_) {
       if (is_left_out(column)) {
-        lines_.comment(fmt::format("  {}: {}", column.name, column.reason), 4);
+        lines_.comment(fmt::format("  {}: {}", shown_value(column.name), column.reason), 4);
       }
     }
   }

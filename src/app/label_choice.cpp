@@ -101,8 +101,8 @@ std::pair<std::size_t, std::string> guessed_column(const data::Sample& sample,
 std::string shares(const ColumnProfile& profile) {
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(profile.frequent.size(), 3); ++i) {
-    text += fmt::format("{}{} ({:.3g} %)", i == 0 ? "" : ", ", profile.frequent[i].first,
-                        100 * profile.frequent_share(i));
+    text += fmt::format("{}{} ({:.3g} %)", i == 0 ? "" : ", ",
+                        shown_value(profile.frequent[i].first), 100 * profile.frequent_share(i));
   }
   return text + (profile.frequent.size() > 3 ? ", ..." : "");
 }
@@ -126,7 +126,7 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
   if (profile.num_distinct < 2) {
     fail(fmt::format("label '{}': the first {} rows have only one value, '{}'; a label needs two",
                      name, sample.num_rows,
-                     profile.frequent.empty() ? "" : profile.frequent.front().first));
+                     profile.frequent.empty() ? "" : shown_value(profile.frequent.front().first)));
   }
   if (profile.is_numeric()) {
     const bool is_plain = profile.num_distinct == 2 && profile.min == 0.0 && profile.max == 1.0;
@@ -145,17 +145,28 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
     return;
   }
   if (profile.num_distinct > 2) {
-    fail(fmt::format(
-        "label '{}' has {} different texts, such as '{}' and '{}', and a label is 0 or "
-        "1; make a column of these, or write the configuration by hand, with the texts "
-        "that mean 1: label: {{column: {}, positive: [...]}}",
-        name, profile.num_distinct, profile.frequent[0].first, profile.frequent[1].first, column));
+    fail(
+        fmt::format("label '{}' has {} different texts, such as '{}' and '{}', and a label is 0 or "
+                    "1; make a column of these, or write the configuration by hand, with the texts "
+                    "that mean 1: label: {{column: {}, positive: [...]}}",
+                    name, profile.num_distinct, shown_value(profile.frequent[0].first),
+                    shown_value(profile.frequent[1].first), column));
   }
   std::string negative = profile.frequent[0].first;
   std::string positive = profile.frequent[1].first;  // the rarer one
   const auto is_yes = [](const std::string& text) {
     return std::ranges::find(kYes, lower_case(text)) != kYes.end();
   };
+  constexpr std::size_t kLongText = 1000;
+  if (std::max(negative.size(), positive.size()) > kLongText) {
+    fail(fmt::format(
+        "label '{}' has the text '{}', of {} bytes or more; a label is 0 or 1, or has "
+        "texts of up to {}",
+        name,
+        shown_value(std::max(negative, positive,
+                             [](const auto& a, const auto& b) { return a.size() < b.size(); })),
+        std::max(negative.size(), positive.size()), kLongText));
+  }
   if (is_yes(negative)) std::swap(negative, positive);
   mark([&](const std::string& text) { return text == positive; });
   if (is_truth_value(negative) && is_truth_value(positive)) {
@@ -168,6 +179,13 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
 }
 
 }  // namespace
+
+std::string shown_value(const std::string& text) {
+  std::size_t size = 80;
+  if (text.size() <= size) return text;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
+  return text.substr(0, size) + "...";  // whole characters of UTF-8
+}
 
 LabelChoice choose_label(const data::Sample& sample,
                          const Profiles& profiles,

@@ -17,9 +17,12 @@ struct LabelChoice {
   bool is_guess = false;              // nothing but its place says that it is one
   std::vector<bool> positive;         // [rows] of the sample; false where the label is missing
   std::vector<std::size_t> outcomes;  // other columns that look like labels: known too late to
-                                      // learn from
+                                      // learn from; ascending
   double missing_share = 0.0;
 };
+
+/// A text of the data as a comment shows it: the beginning of a long one.
+std::string shown_value(const std::string& text);
 
 /// The column named `label` or, if that is empty, the one that looks most like a label. Throws
 /// Error(kInvalidConfig) if there is none, naming those that come closest, or if its values cannot

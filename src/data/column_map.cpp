@@ -1,6 +1,7 @@
 #include "src/data/column_map.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
@@ -59,19 +60,29 @@ class ColumnFinder {
                const SchemaConfig& text,
                const std::string& place,
                const char* holder)
-      : names_(names), text_(text), place_(place), holder_(holder) {}
+      : names_(names), text_(text), place_(place), holder_(holder) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto [named, is_first] = places_.try_emplace(names[i], Place{.at = i});
+      named->second.is_twice = !is_first;
+    }
+  }
 
   std::size_t find(const std::string& column, const std::string& user) const {
-    const auto found = std::find(names_.begin(), names_.end(), column);
-    if (found == names_.end()) fail(column, user);
-    if (std::find(found + 1, names_.end(), column) != names_.end()) {
+    const auto found = places_.find(column);
+    if (found == places_.end()) fail(column, user);
+    if (found->second.is_twice) {
       throw Error(ErrorCode::kInvalidConfig,
                   concat(place_, ": two columns are named '", column, "', which ", user, " reads"));
     }
-    return static_cast<std::size_t>(found - names_.begin());
+    return found->second.at;
   }
 
  private:
+  struct Place {
+    std::size_t at = 0;
+    bool is_twice = false;
+  };
+
   [[noreturn]] void fail(const std::string& column, const std::string& user) const {
     if (!text_.header && text_.columns.empty()) {
       throw Error(ErrorCode::kInvalidConfig,
@@ -96,6 +107,7 @@ class ColumnFinder {
   const SchemaConfig& text_;
   const std::string& place_;
   const char* const holder_;
+  std::unordered_map<std::string_view, Place> places_;
 };
 
 /// The parser of a column with a single consumer.

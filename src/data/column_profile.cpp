@@ -79,7 +79,7 @@ bool is_missing_text(const std::string& text, bool is_numeric) {
 
 /// The few words in a column of numbers, such as "unknown" or "#DIV/0!"; empty: it is none.
 std::set<std::string> words_among_numbers(const std::vector<std::string_view>& values) {
-  constexpr std::size_t kFewWords = 5;
+  constexpr std::size_t kFewWords = 5, kLongWord = 100;
   constexpr double kRarely = 0.05;  // share of the values
   std::set<std::string> words, numbers;
   std::size_t num_words = 0;
@@ -88,9 +88,9 @@ std::set<std::string> words_among_numbers(const std::vector<std::string_view>& v
       if (numbers.size() <= kFewWords) numbers.emplace(text);
       continue;
     }
-    words.emplace(text);
+    words.emplace(text.substr(0, kLongWord));
     ++num_words;
-    if (words.size() > kFewWords) return {};
+    if (words.size() > kFewWords || text.size() >= kLongWord) return {};
   }
   const bool is_rare =
       static_cast<double>(num_words) <= kRarely * static_cast<double>(values.size());

@@ -2,32 +2,102 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "src/data/sample_value.h"
+
 namespace satrap::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr char kBetweenJsonElements = '|';
-constexpr int kMaxDepth = 64;             // of objects and arrays in each other
+constexpr std::size_t kMaxDepth = 64;     // of objects and arrays in each other
 constexpr std::int64_t kRareShare = 100;  // a key in less than one of so many rows is left out
 
-std::string scalar_text(const Json& value) {
-  if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
+/// A value of a key, with the keys of the objects around it.
+struct JsonField {
+  std::string path, text;
+  bool is_list = false;
+  bool is_readable = true;  // false: a list of lists or objects
+};
 
-bool is_deeper_than(const Json& value, int depth) {
-  if (!value.is_structured()) return false;
-  return depth == 0 || std::ranges::any_of(value, [&](const Json& element) {
-           return is_deeper_than(element, depth - 1);
-         });
-}
+/// Takes the fields of an object from a parser, which asks for nothing that takes longer the more
+/// keys there are.
+class FieldTaker : public nlohmann::json_sax<Json> {
+ public:
+  std::vector<JsonField> fields;
+
+  bool null() override { return put(""); }
+  bool boolean(bool value) override { return put(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { return put(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return put(std::to_string(value)); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return put(Json(value).dump());
+  }
+  bool string(string_t& value) override { return put(value); }
+  bool binary(binary_t&) override { return false; }
+  bool key(string_t& name) override {
+    if (num_arrays_ == 0) key_ = name;
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (num_arrays_ > 0) fields.back().is_readable = false;
+    if (depth_ > 0 && num_arrays_ == 0) {
+      prefix_ends_.push_back(prefix_.size());
+      prefix_ += key_ + ".";
+    }
+    return ++depth_ <= kMaxDepth;
+  }
+  bool end_object() override {
+    --depth_;
+    if (num_arrays_ > 0 || prefix_ends_.empty()) return true;
+    prefix_.resize(prefix_ends_.back());
+    prefix_ends_.pop_back();
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ == 0) return false;
+    if (num_arrays_++ == 0) {
+      fields.push_back({.path = prefix_ + key_, .text = {}, .is_list = true});
+    } else {
+      fields.back().is_readable = false;
+    }
+    return ++depth_ <= kMaxDepth;
+  }
+  bool end_array() override {
+    --depth_;
+    --num_arrays_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool put(std::string_view text) {
+    if (depth_ == 0) return false;  // the line is no object
+    if (num_arrays_ == 0) {
+      fields.push_back({.path = prefix_ + key_, .text = sampled_value(text)});
+      return true;
+    }
+    std::string& list = fields.back().text;
+    if (list.size() >= kMaxValueBytes) return true;
+    if (!list.empty()) list += kBetweenJsonElements;
+    list += sampled_value(text);
+    return true;
+  }
+
+  std::string key_, prefix_;
+  std::vector<std::size_t> prefix_ends_;
+  std::size_t depth_ = 0, num_arrays_ = 0;
+};
 
 /// The line with null for NaN and Infinity, as Python writes them, outside of texts.
 std::string without_bare_words(std::string_view line) {
@@ -53,11 +123,15 @@ std::string without_bare_words(std::string_view line) {
   return text;
 }
 
-/// Discarded if the line is none.
-Json json_of(const std::string& line) {
-  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_discarded()) return json;
-  return Json::parse(without_bare_words(line), nullptr, /*allow_exceptions=*/false);
+/// Whether the line is an object, whose fields are taken.
+bool take_fields(const std::string& line, std::vector<JsonField>& fields) {
+  const auto takes = [&](const std::string& text) {
+    FieldTaker taker;
+    const bool is_object = Json::sax_parse(text, &taker);
+    fields = std::move(taker.fields);
+    return is_object;
+  };
+  return takes(line) || takes(without_bare_words(line));
 }
 
 class JsonSample {
@@ -67,8 +141,8 @@ class JsonSample {
 
   bool is_full() const { return num_cells_ >= max_cells_; }
 
-  void add_row(const Json& object) {
-    add_keys(object, "");
+  void add_row(std::vector<JsonField>& fields) {
+    for (JsonField& field : fields) put(field);
     ++sample_.num_rows;
   }
 
@@ -104,36 +178,16 @@ class JsonSample {
     std::vector<std::pair<std::int64_t, std::string>> values = {};  // by row, ascending
   };
 
-  void add_keys(const Json& object, const std::string& prefix) {
-    for (const auto& [key, value] : object.items()) {
-      const std::string path = prefix + key;
-      if (value.is_object()) {
-        add_keys(value, path + ".");
-      } else {
-        put(path, value);
-      }
-    }
-  }
-
-  void put(const std::string& path, const Json& value) {
-    const auto [place, is_new] = places_.try_emplace(path, keys_.size());
-    if (is_new) keys_.push_back({.path = path});
+  void put(JsonField& field) {
+    const auto [place, is_new] = places_.try_emplace(field.path, keys_.size());
+    if (is_new) keys_.push_back({.path = field.path});
     Key& key = keys_[place->second];
-    std::string text;
-    if (value.is_array()) {
-      key.is_list = true;
-      for (const Json& element : value) {
-        if (element.is_structured()) key.is_readable = false;
-        if (!text.empty()) text += kBetweenJsonElements;
-        text += scalar_text(element);
-      }
-    } else {
-      text = scalar_text(value);
-    }
+    key.is_list |= field.is_list;
+    key.is_readable &= field.is_readable;
     if (!key.values.empty() && key.values.back().first == sample_.num_rows) {
-      key.values.back().second = std::move(text);  // the last of equal keys counts
+      key.values.back().second = std::move(field.text);  // the last of equal keys counts
     } else {
-      key.values.emplace_back(sample_.num_rows, std::move(text));
+      key.values.emplace_back(sample_.num_rows, std::move(field.text));
       ++num_cells_;
     }
   }
@@ -152,14 +206,14 @@ void sample_json(const std::vector<std::string>& lines,
                  std::int64_t max_cells,
                  Sample& sample) {
   JsonSample rows(sample, max_cells);
+  std::vector<JsonField> fields;
   for (const std::string& line : lines) {
     if (sample.num_rows == max_rows || rows.is_full()) {
       sample.is_whole = false;
       break;
     }
-    const Json object = json_of(line);
-    if (object.is_object() && !is_deeper_than(object, kMaxDepth)) {
-      rows.add_row(object);
+    if (take_fields(line, fields)) {
+      rows.add_row(fields);
     } else {
       ++sample.num_ragged;
     }

@@ -1,14 +1,16 @@
 #include "src/data/named_columns.h"
 
-#include <algorithm>
+#include <string>
+#include <unordered_map>
 
 namespace satrap::data {
 
 NamedColumns::NamedColumns(const Schema& schema) {
+  std::unordered_map<std::string, std::size_t> places;
   const auto place_of = [&](const std::string& name) {
-    const auto place = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
-    if (place == names.size()) names.push_back(name);
-    return place;
+    const auto [place, is_new] = places.try_emplace(name, names.size());
+    if (is_new) names.push_back(name);
+    return place->second;
   };
   for (const ColumnRead& read : reads_of(schema)) {
     Use& use = uses.emplace_back();

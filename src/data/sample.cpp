@@ -20,6 +20,7 @@
 #include "src/data/line_cutter.h"
 #include "src/data/parquet_sample.h"
 #include "src/data/quoted_lines.h"
+#include "src/data/sample_value.h"
 
 namespace satrap::data {
 namespace {
@@ -198,12 +199,14 @@ Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
   Lines lines;
   TextBlock block;
   std::int64_t num_cut = 0;
-  while (std::ssize(lines.texts) < max_rows) {
+  std::int64_t num_bytes = 0;
+  while (std::ssize(lines.texts) < max_rows && num_bytes < kMaxSampleBytes) {
     if (!cutter.next(block)) {
       sample.is_whole = true;
       break;
     }
     num_cut += block.num_lines;
+    num_bytes += block.text_end() - block.text_begin();
     const char* line = block.text_begin();
     for (std::int64_t i = 0; i < block.num_lines; ++i) {
       const char* const end = std::find(line, block.text_end(), '\n');
@@ -225,10 +228,11 @@ Lines read_lines(const FileList& files, std::int64_t max_rows, Sample& sample) {
 std::string names_without(const std::vector<std::string>& names,
                           const std::vector<std::string>& others) {
   constexpr std::size_t kMostShown = 5;
+  const std::set<std::string_view> known(others.begin(), others.end());
   std::string text;
   std::size_t found = 0;
   for (const std::string& name : names) {
-    if (std::ranges::count(others, name) > 0 || ++found > kMostShown) continue;
+    if (known.contains(name) || ++found > kMostShown) continue;
     text += concat(found == 1 ? "'" : ", '", name, "'");
   }
   return found > kMostShown ? concat(text, " and ", found - kMostShown, " more") : text;
@@ -252,8 +256,9 @@ void require_same_header(const Sample& sample, const SchemaConfig& text) {
     if (names == sample.names) continue;
     const std::string lacks = names_without(sample.names, names);
     const std::string has = names_without(names, sample.names);
-    const bool is_row = std::ranges::none_of(
-        names, [&](const std::string& name) { return std::ranges::count(sample.names, name) > 0; });
+    const std::set<std::string_view> known(sample.names.begin(), sample.names.end());
+    const bool is_row =
+        std::ranges::none_of(names, [&](const std::string& name) { return known.contains(name); });
     throw Error(
         ErrorCode::kInvalidData,
         is_row ? concat("'", file, "' does not begin with the names of the columns, as '", first,
@@ -349,7 +354,8 @@ Sample read_sample(const std::vector<std::string>& patterns,
       continue;
     }
     for (std::size_t c = 0; c < num_columns; ++c) {
-      sample.columns[c].push_back(std::move(fields[c]));
+      const bool is_long = fields[c].size() > kMaxValueBytes;
+      sample.columns[c].push_back(is_long ? sampled_value(fields[c]) : std::move(fields[c]));
     }
     ++sample.num_rows;
   }

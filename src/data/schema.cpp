@@ -1,6 +1,7 @@
 #include "satrap/data/schema.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "satrap/core/error.h"
 #include "src/data/column_range.h"
@@ -66,12 +67,22 @@ SchemaConfig synthetic_schema(const SyntheticConfig& config) {
   return schema;
 }
 
-/// Place of `name` in `names`; adds it at the end if it is missing.
-std::int64_t index_of(const std::string& name, std::vector<std::string>& names) {
-  const auto index = std::find(names.begin(), names.end(), name) - names.begin();
-  if (index == static_cast<std::ptrdiff_t>(names.size())) names.push_back(name);
-  return static_cast<std::int64_t>(index);
-}
+/// Names in the order in which they were first asked for.
+class Places {
+ public:
+  explicit Places(std::vector<std::string>& names) : names_(names) {}
+
+  /// Adds the name at the end if it is missing.
+  std::int64_t of(const std::string& name) {
+    const auto [place, is_new] = places_.try_emplace(name, std::ssize(names_));
+    if (is_new) names_.push_back(name);
+    return place->second;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+  std::unordered_map<std::string, std::int64_t> places_;
+};
 
 void check_unique(std::vector<std::string> names, const std::string& what) {
   std::sort(names.begin(), names.end());
@@ -148,10 +159,10 @@ Schema resolve_schema(const DataConfig& config) {
   schema.text.numeric = numeric;
   schema.text.features = features;
 
+  Places raw(schema.raw_numeric);
   for (const NumericConfig& input : numeric) {
-    schema.numeric_inputs.push_back({.raw = index_of(input.column, schema.raw_numeric),
-                                     .output = schema.num_numeric_outputs(),
-                                     .config = input});
+    schema.numeric_inputs.push_back(
+        {.raw = raw.of(input.column), .output = schema.num_numeric_outputs(), .config = input});
     schema.numeric_names.push_back(input.name);
     if (input.missing_indicator) schema.numeric_names.push_back(input.name + ".missing");
   }
@@ -159,9 +170,8 @@ Schema resolve_schema(const DataConfig& config) {
     const std::int64_t index = schema.num_features();
     schema.features.push_back({feature.name, max_length_of(feature)});
     if (feature.buckets.any()) {
-      schema.bucketed.push_back({.raw = index_of(feature.column, schema.raw_numeric),
-                                 .feature = index,
-                                 .config = feature});
+      schema.bucketed.push_back(
+          {.raw = raw.of(feature.column), .feature = index, .config = feature});
       continue;
     }
     feature.separator = one_character(feature.separator);

@@ -1,5 +1,6 @@
 #include "src/data/json_sample.h"
 
+#include "src/data/sample_value.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -77,6 +78,33 @@ TEST_F(JsonSampleTest, ItsSizeIsLimited) {
   EXPECT_EQ(sample.columns, (std::vector<Strings>{{"1"}, {""}, {""}}));
   EXPECT_EQ(sample.num_rows, 1);
   EXPECT_FALSE(sample.is_whole);
+}
+
+TEST_F(JsonSampleTest, HasTheBeginningsOfValuesWithoutEnd) {
+  std::string list = "[1";
+  for (std::size_t i = 0; i < kMaxValueBytes; ++i) list += ",1";
+  const Strings lines = {R"({"a": ")" + std::string(3 * kMaxValueBytes, 'x') + R"(", "b": )" +
+                         list + "]}"};
+  Sample sample;
+  sample_json(lines, 100, 100, sample);
+  EXPECT_EQ(sample.columns[0].front(), std::string(kMaxValueBytes, 'x'));
+  EXPECT_LE(sample.columns[1].front().size(), kMaxValueBytes + 1);
+  EXPECT_TRUE(sample.columns[1].front().ends_with("|1")) << "whole elements";
+}
+
+TEST_F(JsonSampleTest, OfLinesThatEndTooEarlyHasNothing) {
+  const Strings lines = {R"({"a": 1, "b": {"c": 2)",
+                         R"({"a": 1, "b": {"c": 2}, "b2": [3, [4]]})",
+                         "[1]",
+                         "17",
+                         R"("a")",
+                         R"({"a": 5} {})",
+                         R"({"a": 3, "b": {"c": NaN}})"};
+  Sample sample;
+  sample_json(lines, 100, 100, sample);
+  EXPECT_EQ(sample.names, (Strings{"a", "b.c"}));
+  EXPECT_EQ(sample.columns, (std::vector<Strings>{{"1", "3"}, {"2", ""}}));
+  EXPECT_EQ(sample.num_ragged, 5);
 }
 
 TEST_F(JsonSampleTest, IsKnownByItsFirstRow) {

@@ -8,7 +8,8 @@
 namespace satrap::data {
 
 /// The first rows of delimited text, JSON lines or Parquet, as texts: what can be known of files
-/// before anybody has said what they mean. Quotes and spaces around fields are gone.
+/// before anybody has said what they mean. Quotes and spaces around fields are gone, and so is what
+/// values have beyond 64 KiB.
 struct Sample {
   std::vector<std::string> files;  // of all patterns, in reading order
   std::string delimiter;           // one character; "" of JSON and Parquet, which have none
@@ -35,7 +36,8 @@ struct SampleOptions {
   std::optional<bool> header = {};  // whether the first line names the columns
 };
 
-/// Reads up to `max_rows` rows of the files that `patterns` name (as data.train.path). The
+/// Reads up to `max_rows` rows of the files that `patterns` name (as data.train.path), and about
+/// 128 MiB of them. The
 /// delimiter is the one of comma, tab, semicolon, bar and space that divides the first line and
 /// nearly all others into the same number of fields, but not one that is within few fields of
 /// another: that of a list. Throws Error(kIo | kInvalidData) if the files cannot be

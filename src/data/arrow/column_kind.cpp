@@ -1,5 +1,7 @@
 #include "src/data/arrow/column_kind.h"
 
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <parquet/schema.h>
@@ -69,15 +71,23 @@ std::string type_name(const parquet::ColumnDescriptor& column) {
   return text.substr(0, text.find('('));
 }
 
-/// Fields of the file that have this one as their root: more than one make a struct or a map.
-int leaves_of_root(const parquet::SchemaDescriptor& schema,
-                   const parquet::ColumnDescriptor& column) {
-  const std::string root = column.path()->ToDotVector().front();
-  int leaves = 0;
-  for (int i = 0; i < schema.num_columns(); ++i) {
-    leaves += schema.Column(i)->path()->ToDotVector().front() == root ? 1 : 0;
-  }
-  return leaves;
+/// `is_whole`: no other column has the same root, as those of a struct or a map do.
+ParquetFile::Column describe_column(const parquet::ColumnDescriptor& column,
+                                    const std::string& root,
+                                    bool is_whole) {
+  const int lists = column.max_repetition_level();
+  ParquetFile::Column described;
+  described.is_list = lists > 0;
+  const bool is_readable = lists == 0 || (lists == 1 && is_whole);
+  described.kind = is_readable ? kind_of(column) : Kind::kOther;
+  described.is_null = column.logical_type() != nullptr && column.logical_type()->is_null();
+  described.name = described.is_list && is_whole ? root : column.path()->ToDotString();
+  const std::string type = type_name(column);
+  described.type = lists == 0               ? type
+                   : lists == 1 && is_whole ? "list of " + type
+                   : lists > 1 && is_whole  ? "list of lists"
+                                            : "part of a map or of a list of structs";
+  return described;
 }
 
 }  // namespace
@@ -101,23 +111,16 @@ std::int16_t element_level(const parquet::ColumnDescriptor& column) {
   return found;
 }
 
-ParquetFile::Column describe_column(const parquet::ColumnDescriptor& column,
-                                    const parquet::SchemaDescriptor& schema) {
-  const int lists = column.max_repetition_level();
-  const bool is_whole = leaves_of_root(schema, column) == 1;
-  ParquetFile::Column described;
-  described.is_list = lists > 0;
-  const bool is_readable = lists == 0 || (lists == 1 && is_whole);
-  described.kind = is_readable ? kind_of(column) : Kind::kOther;
-  described.is_null = column.logical_type() != nullptr && column.logical_type()->is_null();
-  described.name = described.is_list && is_whole ? column.path()->ToDotVector().front()
-                                                 : column.path()->ToDotString();
-  const std::string type = type_name(column);
-  described.type = lists == 0               ? type
-                   : lists == 1 && is_whole ? "list of " + type
-                   : lists > 1 && is_whole  ? "list of lists"
-                                            : "part of a map or of a list of structs";
-  return described;
+std::vector<ParquetFile::Column> describe_columns(const parquet::SchemaDescriptor& schema) {
+  const auto root_of = [&](int i) { return schema.GetColumnRoot(i)->name(); };
+  std::unordered_map<std::string, int> leaves;
+  for (int i = 0; i < schema.num_columns(); ++i) ++leaves[root_of(i)];
+  std::vector<ParquetFile::Column> columns;
+  for (int i = 0; i < schema.num_columns(); ++i) {
+    const std::string root = root_of(i);
+    columns.push_back(describe_column(*schema.Column(i), root, leaves.at(root) == 1));
+  }
+  return columns;
 }
 
 }  // namespace satrap::data

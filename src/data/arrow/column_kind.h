@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/data/parquet.h"
 
@@ -11,8 +12,8 @@ class SchemaDescriptor;
 
 namespace satrap::data {
 
-ParquetFile::Column describe_column(const parquet::ColumnDescriptor& column,
-                                    const parquet::SchemaDescriptor& schema);
+/// Of a file, in its order.
+std::vector<ParquetFile::Column> describe_columns(const parquet::SchemaDescriptor& schema);
 
 /// The definition level from which on a level of a list column stands for an element.
 std::int16_t element_level(const parquet::ColumnDescriptor& column);

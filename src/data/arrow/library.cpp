@@ -27,9 +27,7 @@ class ArrowFile : public ParquetFile {
       : source_{.file = arrow_file(file), .piece_bytes = file->piece_bytes(), .metadata = nullptr} {
     source_.metadata = parquet::ReadMetaData(source_.file);
     const parquet::FileMetaData& metadata = *source_.metadata;
-    for (int i = 0; i < metadata.num_columns(); ++i) {
-      columns_.push_back(describe_column(*metadata.schema()->Column(i), *metadata.schema()));
-    }
+    columns_ = describe_columns(*metadata.schema());
     for (int i = 0; i < metadata.num_row_groups(); ++i) {
       rows_of_groups_.push_back(metadata.RowGroup(i)->num_rows());
     }
