@@ -1,6 +1,7 @@
 #include "file_names.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -23,6 +24,11 @@ bool take_number_behind(std::string_view mark, std::string_view& name) {
 }
 
 }  // namespace
+
+bool is_split_name(std::string_view name) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !name.empty() && std::ranges::all_of(name, is_plain);
+}
 
 std::string part_name(std::string_view split, std::int64_t piece) {
   return fmt::format("{}-{:05}{}", split, piece, kPartEnding);

@@ -8,6 +8,9 @@ namespace satrap::prepare {
 
 // Names of the files that a preparation writes to its folder.
 
+/// Whether a split may be called so: letters, digits and '_'.
+bool is_split_name(std::string_view name);
+
 /// The part that the rows of a split in a piece become: "train-00000.txt.zst".
 std::string part_name(std::string_view split, std::int64_t piece);
 

@@ -48,23 +48,47 @@ Json inputs_of(const Request& request, const std::vector<std::string>& sources) 
           {"files", std::move(files)}};
 }
 
+/// Throws Error(kCorrupt) or Json::exception if it is no rows of splits.
+void check_piece(const Json& piece) {
+  for (const auto& [split, rows] : piece.items()) {
+    static_cast<void>(integer_of<std::int64_t>(rows));
+    if (!is_split_name(split)) {
+      throw Error(ErrorCode::kCorrupt, concat("'", split, "' is no name of a split"));
+    }
+  }
+}
+
+void check_pieces(const Json& begun) {
+  for (const Json& piece : begun.at("pieces")) check_piece(piece);
+  if (begun.contains(kBegunPiece)) check_piece(begun.at(kBegunPiece));
+}
+
+/// Its pieces name parts beside it, which --overwrite removes.
 Json read_manifest(const std::string& path) {
+  std::string why;
   try {
     Json manifest = Json::parse(read_file(path));
-    static_cast<void>(manifest.at("inputs").at("set"));
-    for (const Json& piece : manifest.at("pieces")) {
-      for (const auto& [split, rows] : piece.items())
-        static_cast<void>(integer_of<std::int64_t>(rows));
+    static_cast<void>(manifest.at("inputs").at("set").get<std::string>());
+    check_pieces(manifest);
+    if (manifest.contains(kReplaced)) {
+      check_pieces(manifest.at(kReplaced));
+      static_cast<void>(manifest.at(kReplaced).at("set").get<std::string>());
     }
     static_cast<void>(manifest.at("stages").is_object());
     return manifest;
   } catch (const nlohmann::json::exception&) {
-    throw Error(
-        ErrorCode::kCorrupt,
-        concat(path,
-               ": is no manifest of a preparation, so the parts beside it are unknown; name "
-               "another folder with --out"));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorrupt) throw;
+    why = concat(" (", error.what(), ")");
   }
+  throw Error(ErrorCode::kCorrupt,
+              concat(path, ": is no manifest of a preparation", why,
+                     ", so the parts beside it are unknown; name another folder with --out"));
+}
+
+/// A folder of that name is none of a preparation, and stays.
+void remove_part(const std::string& path) {
+  if (!fs::is_directory(fs::symlink_status(path))) remove_all(path);
 }
 
 /// What must be removed if another preparation replaces this one: its pieces, also one that is not
@@ -161,7 +185,7 @@ Workspace::Workspace(const Request& request, const std::vector<std::string>& sou
 void Workspace::remove_replaced() {
   std::int64_t number = 0;
   for (const Json& piece : manifest_.at(kReplaced).at("pieces")) {
-    for (const auto& [split, rows] : piece.items()) remove_all(path(part_name(split, number)));
+    for (const auto& [split, rows] : piece.items()) remove_part(path(part_name(split, number)));
     ++number;
   }
   remove_configurations(manifest_.at(kReplaced).at("set").get<std::string>(), request_.out);

@@ -67,6 +67,29 @@ class PrepareFolderTest(PrepareCase):
                          sorted(name for name in self.contents("out") if ".txt.zst" in name or name in mine))
         self.assertEqual({"mine"}, {(self.dir / "out" / name).read_text() for name in mine})
 
+    def test_a_forged_manifest_removes_nothing_elsewhere(self):
+        make_criteo(self.source, 300, seed=1)
+        self.prepare("criteo", "out")
+        self.prepare("criteo", "other")
+        other = self.contents("other")
+        good = json.loads((self.dir / "out/prepare.json").read_text())
+        pieces = [{"../other/train": 5}]
+        for forged in ({"pieces": pieces}, {"piece": pieces[0]}, {"replaced": {"set": "criteo", "pieces": pieces}},
+                       {"replaced": {"set": "criteo", "pieces": [], "piece": pieces[0]}}, {"replaced": 5},
+                       {"pieces": [{f"{self.dir}/other/train": 5}]}):
+            with self.subTest(forged):
+                self.write("out/prepare.json", json.dumps(good | forged))
+                for options in ([], ["--overwrite"]):
+                    error = self.fail_with(1, "data", "prepare", "criteo", "--from", self.source, "--out",
+                                           self.dir / "out", *options, *SMALL)
+                    self.assert_words(error, "prepare.json: is no manifest of a preparation")
+                self.assertEqual(other, self.contents("other"))
+        self.write("out/prepare.json", json.dumps(good | {"pieces": [{"mine": 1}]}))
+        (self.dir / "out/mine-00000.txt.zst").mkdir()
+        self.write("out/mine-00000.txt.zst/notes", "mine")
+        self.prepare("criteo", "out", "--overwrite")
+        self.assertEqual((self.dir / "out/mine-00000.txt.zst/notes").read_text(), "mine")
+
     def test_a_killed_overwrite_continues(self):
         make_criteo(self.source, 300, seed=1)
         self.prepare("criteo", "out")

@@ -16,6 +16,14 @@ TEST(FileNames, PartsAreKnownByTheirNames) {
   }
 }
 
+TEST(FileNames, SplitsAreNoPaths) {
+  EXPECT_TRUE(is_split_name("train"));
+  EXPECT_TRUE(is_split_name("day_23"));
+  for (const char* name : {"", ".", "..", "../other/train", "/train", "a b", "a-b", "a.b"}) {
+    EXPECT_FALSE(is_split_name(name)) << name;
+  }
+}
+
 TEST(FileNames, TemporaryNamesEndInTheProcess) {
   EXPECT_EQ(complete_name("prepare.json.tmp-17"), "prepare.json");
   EXPECT_EQ(complete_name("train-00007.txt.zst.17.tmp"), "train-00007.txt.zst");
