@@ -11,7 +11,7 @@ constexpr std::int64_t kFetchers = 3;
 constexpr std::int64_t kMostPieces = kFetchers + 1;  // in memory, with the one that is given out
 
 std::int64_t pieces_of(const RandomFile& file) {
-  return (file.size() + file.piece_bytes() - 1) / file.piece_bytes();
+  return file.size() / file.piece_bytes() + (file.size() % file.piece_bytes() == 0 ? 0 : 1);
 }
 
 }  // namespace

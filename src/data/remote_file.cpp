@@ -19,9 +19,18 @@ namespace {
 
 constexpr std::int64_t kRemotePieceBytes = std::int64_t{8} << 20;
 
+/// A store may say anything; of what passes, the sizes of many files have a sum.
+void check_size(const std::string& url, std::int64_t bytes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  if (bytes >= 0 && bytes <= kMost) return;
+  throw Error(ErrorCode::kIo, concat("data file '", url, "': the store says that it has ", bytes,
+                                     " bytes, not one of 0 to ", kMost));
+}
+
 DataFile data_file_of(const RemoteUrl& url, const StoreEntry& entry) {
-  return {
-      .path = url.with_path(entry.path), .bytes = entry.bytes, .modified_ns = entry.modified_ns};
+  const std::string path = url.with_path(entry.path);
+  check_size(path, entry.bytes);
+  return {.path = path, .bytes = entry.bytes, .modified_ns = entry.modified_ns};
 }
 
 StoreEntry examine_file(const RemoteUrl& url, const IsCancelled& is_cancelled) {
@@ -35,6 +44,7 @@ StoreEntry examine_file(const RemoteUrl& url, const IsCancelled& is_cancelled) {
                 concat("data file '", text, "' is a directory; to read the files in it write '",
                        text, text.ends_with('/') ? "*'" : "/*'"));
   }
+  check_size(text, entry.bytes);
   entry.path = url.path;
   return entry;
 }
@@ -52,7 +62,7 @@ class RemoteFile : public RandomFile {
   std::int64_t piece_bytes() const override { return kRemotePieceBytes; }
 
   void read(std::int64_t begin, std::span<char> out) const override {
-    if (begin + std::ssize(out) > entry_.bytes) {
+    if (std::ssize(out) > entry_.bytes || begin > entry_.bytes - std::ssize(out)) {
       throw Error(ErrorCode::kIo, concat("data file '", name_, "' has become shorter"));
     }
     while (!out.empty()) {

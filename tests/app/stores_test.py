@@ -367,6 +367,25 @@ class Stores(CliTest):
                     self.server.files = {f"logs/{name}": csv(0, 400), "logs/day_2.csv": csv(1, 401)}
                     self.assertEqual(self.train(self.server.url(scheme, f"logs/{pattern}")), expected)
 
+    def test_a_store_that_lies_is_named(self):
+        self.put("day.csv", csv(0, 400))
+        if "hdfs" in SCHEMES:
+            for claimed in (2**63 - 1, 2**62, -5):
+                self.server.claimed_bytes = claimed
+                self.job(self.server.url("hdfs", "logs/day.csv"))
+                error = self.fail_with(1, "train", "job.yaml", cwd=self.dir)
+                self.assert_words(error, "logs/day.csv'", f"the store says that it has {claimed} bytes")
+            self.server.claimed_bytes = None
+        if "s3" in SCHEMES:
+            for stray in ("x", "", "../../etc/passwd", "other/y"):
+                self.server.stray_keys = [stray]
+                self.job(self.server.url("s3", "logs/*.csv"))
+                done = satrap("train", "job.yaml", "--overwrite", cwd=self.dir)
+                self.assertNotIn("substr", done.stderr)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                if done.returncode == 1:
+                    self.assert_words(done.stderr, "logs", "the store lists")
+
     def test_what_makes_no_sense_is_refused(self):
         for url, words in (("s3://key:password@bucket/day.csv", ["AWS_ACCESS_KEY_ID"]),
                            ("hdfs://user:pass/password@name/day.csv", ["HADOOP_USER_NAME"]),

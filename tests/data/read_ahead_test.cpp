@@ -71,6 +71,21 @@ TEST(ReadAhead, AnErrorComesAfterTheBytesBeforeIt) {
   EXPECT_THROW(reader.read(&next, 1), Error);
 }
 
+/// Claims to be as large as a number can say.
+class EndlessFile : public ShortPieces {
+ public:
+  EndlessFile() : ShortPieces(15, 10) {}
+  std::int64_t size() const override { return INT64_MAX; }
+};
+
+TEST(ReadAhead, OfAFileOfAnySizeAnErrorComesAfterTheBytesThatThereAre) {
+  ReadAhead reader(std::make_shared<EndlessFile>());
+  std::string first(10, '\0');
+  EXPECT_EQ(reader.read(first.data(), first.size()), first.size());
+  char next = 0;
+  EXPECT_THROW(reader.read(&next, 1), Error);
+}
+
 TEST(ReadAhead, EndsBeforeAllIsRead) {
   ReadAhead reader(std::make_shared<ShortPieces>(1000));
   char first = 0;

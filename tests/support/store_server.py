@@ -24,7 +24,8 @@ class Server:
     `faults` are taken by the next reads, one each: reset, truncate, stall, half, longer, 500, 503, 403, null (500
     without a message), 301, 400, trickle (a byte now and then, for ever). `changes` is called before each read,
     `looked` once the answer to a HEAD request of S3 is known; `asked` has the (method, headers) of the requests of
-    S3 for an object. If not `knows_ranges`, it sends whole objects. `write_fault`: see Writes."""
+    S3 for an object. `claimed_bytes` is what HDFS says of every file, unless None, and `stray_keys` are listed by S3
+    too. If not `knows_ranges`, it sends whole objects. `write_fault`: see Writes."""
 
     def __init__(self):
         self.files = {}
@@ -32,6 +33,7 @@ class Server:
         self.changes = lambda: None
         self.looked = lambda: None
         self.asked, self.knows_ranges = [], True
+        self.claimed_bytes, self.stray_keys = None, []
         self.reads = 0
         self.write_fault = lambda key: None
         self.uploads, self.parts = 0, {}
@@ -201,6 +203,8 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
             entries.append(f"<CommonPrefixes><Prefix>{path}/</Prefix></CommonPrefixes>" if content is None else
                            f"<Contents><Key>{path}</Key><Size>{len(content)}</Size><LastModified>"
                            f"{iso_time(modified_s(content))}</LastModified></Contents>")
+        entries += [f"<Contents><Key>{escape(key)}</Key><Size>9</Size><LastModified>{iso_time(0)}</LastModified></Contents>"
+                    for key in self.server.store.stray_keys]
         self.send(200, f"<ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>{len(entries)}</KeyCount>"
                        f"{''.join(entries)}</ListBucketResult>".encode(), Content_Type="application/xml")
 
@@ -220,7 +224,10 @@ class Handler(Writes, http.server.BaseHTTPRequestHandler):
         if content is None and not store.children(path):
             return self.refuse_hdfs(404)
         if operation == "GETFILESTATUS":
-            return self.send(200, json.dumps({"FileStatus": status_of("", content)}).encode())
+            status = status_of("", content)
+            if store.claimed_bytes is not None:
+                status["length"] = store.claimed_bytes
+            return self.send(200, json.dumps({"FileStatus": status}).encode())
         if "data" not in self.query():  # the name node sends the reader to a data node
             return self.send(307, Location=f"http://{store.address}{self.path}&data=1")
         fault = store.next_fault()

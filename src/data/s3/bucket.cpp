@@ -156,6 +156,10 @@ class Bucket : public Store {
   }
 
   StoreEntry entry_of(const fs::FileInfo& info) const {
+    if (!info.path().starts_with(name_ + "/")) {
+      throw StoreFailure(Kind::kFinal,
+                         "the store lists '" + info.path() + "', which is not in the bucket");
+    }
     return {.path = info.path().substr(name_.size() + 1),
             .is_folder = info.type() == fs::FileType::Directory,
             .bytes = info.size(),
