@@ -110,6 +110,7 @@ void collect(const Json& object, const std::string& path, std::string& summary) 
 /// TensorBoard reads the files of a directory in the order of their names, which begin with a time:
 /// the new file's is later than all existing ones, whatever the clock says.
 std::string new_path(const std::string& directory, std::vector<std::string> earlier_names) {
+  ensure_directory(directory);
   constexpr std::string_view kPrefix = "events.out.tfevents.";
   constexpr std::size_t kDigits = 10;
   std::int64_t time = std::time(nullptr);
@@ -128,11 +129,8 @@ std::string new_path(const std::string& directory, std::vector<std::string> earl
 
 EventFile::EventFile(const std::string& directory,
                      std::int64_t first_step,
-                     const std::vector<std::string>& others) {
-  ensure_directory(directory);
-  path_ = new_path(directory, others);
-  file_.open(path_, std::ios::binary);
-  if (!file_) throw Error(ErrorCode::kIo, path_ + ": cannot be opened for writing");
+                     const std::vector<std::string>& others)
+    : file_(new_path(directory, others)) {
   write_event(0, bytes_field(kFileVersion, "brain.Event:2"));
   write_event(first_step, bytes_field(kSessionLog, integer_field(kSessionStatus, kSessionStart)));
 }
@@ -145,10 +143,8 @@ void EventFile::add(std::int64_t step, const Json& line) {
 
 void EventFile::write_event(std::int64_t step, std::string_view content) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  file_ << record(double_field(kWallTime, now.count()) + integer_field(kStep, step) +
-                  std::string(content))
-        << std::flush;
-  if (!file_) throw Error(ErrorCode::kIo, path_ + ": cannot be written");
+  file_.append(record(double_field(kWallTime, now.count()) + integer_field(kStep, step) +
+                      std::string(content)));
 }
 
 }  // namespace satrap::trainer

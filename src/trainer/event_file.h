@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "appended_file.h"
 
 namespace satrap::trainer {
 
@@ -23,16 +24,15 @@ class EventFile {
             const std::vector<std::string>& others = {});
 
   /// Writes every number in `line`, and in objects in it, as a scalar of `step`: {"train": {"auc":
-  /// 0.7}} is train/auc. Flushes. Throws Error(kIo).
+  /// 0.7}} is train/auc. Of a full disk see AppendedFile.
   void add(std::int64_t step, const nlohmann::ordered_json& line);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
   void write_event(std::int64_t step, std::string_view content);
 
-  std::string path_;
-  std::ofstream file_;
+  AppendedFile file_;
 };
 
 }  // namespace satrap::trainer

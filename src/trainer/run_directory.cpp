@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -150,8 +151,7 @@ void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start)
   if (remote_) remote_->write_config(written);
   const std::string name = path(kRunMetrics);
   if (fs::exists(name)) write_file_atomic(name, lines_up_to(name, step));
-  metrics_.open(name, std::ios::app);
-  if (!metrics_) throw Error(ErrorCode::kIo, name + ": cannot be opened for writing");
+  metrics_.emplace(name);
   append_metrics({{"step", step}, {"start", start}});
   if (config_.train.tensorboard) {
     events_.emplace(path("tensorboard"), step + 1,
@@ -161,8 +161,7 @@ void RunDirectory::begin(std::int64_t step, const nlohmann::ordered_json& start)
 
 void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {
   require_held();
-  metrics_ << line.dump() << '\n' << std::flush;
-  if (!metrics_) throw Error(ErrorCode::kIo, path(kRunMetrics) + ": cannot be written");
+  metrics_->append(line.dump() + "\n");
   if (events_) events_->add(line["step"], line);
 }
 
@@ -174,7 +173,9 @@ bool RunDirectory::has_finished(std::int64_t step) const {
 }
 
 nlohmann::ordered_json RunDirectory::evaluation_of(std::int64_t step) const {
-  std::ifstream lines(path(kRunMetrics));
+  const std::string name = path(kRunMetrics);
+  std::istringstream lines((fs::exists(name) ? read_file(name) : "") +
+                           (metrics_ ? metrics_->waiting() : ""));
   nlohmann::ordered_json found;
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -187,6 +188,7 @@ nlohmann::ordered_json RunDirectory::evaluation_of(std::int64_t step) const {
 
 void RunDirectory::write_summary(const nlohmann::ordered_json& summary) {
   require_held();
+  if (metrics_) metrics_->finish();
   write_file_atomic(path(kRunSummary), summary.dump(2) + "\n");
 }
 

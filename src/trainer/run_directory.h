@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "appended_file.h"
 #include "event_file.h"
 #include "remote_run.h"
 #include "run_lock.h"
@@ -60,7 +60,7 @@ class RunDirectory {
   /// it has stays on this machine.
   void end() const;
 
-  /// Appends one line, also to TensorBoard's events if enabled, and flushes it.
+  /// Appends one line, also to TensorBoard's events if enabled. Of a full disk see AppendedFile.
   void append_metrics(const nlohmann::ordered_json& line);
 
   /// The evaluation of a step that was appended, in this process or before; null: there is none.
@@ -73,7 +73,7 @@ class RunDirectory {
   /// Whether summary.json is that of a run that has finished after `step`.
   bool has_finished(std::int64_t step) const;
 
-  /// Writes summary.json atomically.
+  /// Writes summary.json atomically, once all lines of metrics.jsonl are there.
   void write_summary(const nlohmann::ordered_json& summary);
 
  private:
@@ -90,7 +90,7 @@ class RunDirectory {
   std::optional<RunLock> lock_;
   std::optional<RemoteRun> remote_;
   std::optional<std::string> newest_;  // newest_checkpoint() in the store
-  std::ofstream metrics_;
+  std::optional<AppendedFile> metrics_;
   std::optional<EventFile> events_;
 };
 
