@@ -8,6 +8,8 @@ import sys
 
 USAGE_STATUS = 2  # wrong usage or configuration, as in every program of satrap
 MIN_TOKEN_CHARS = 16
+MAX_SHARDS = 512  # as `satrap checkpoint reshard` has it
+MAX_PROCESSES = 1024  # ranks of a node, loaders of a job
 AUTO, GPU = "auto", "gpu"  # of --nproc-per-node
 
 DESCRIPTION = """\
@@ -143,7 +145,7 @@ def ranks(text):
         return text
     if not text.removeprefix("-").isdecimal():
         raise argparse.ArgumentTypeError(f"must be a number, auto or gpu, got '{text}'")
-    return count(1)(text)
+    return count(1, MAX_PROCESSES)(text)
 
 
 def seconds(text):
@@ -162,7 +164,7 @@ def make_parser():
     parser.add_argument("settings", metavar="key.path=value", nargs="*",
                         help="each overrides the file, for shards and ranks")
     add = parser.add_argument
-    add("--ps", type=count(0), metavar="N",
+    add("--ps", type=count(0, MAX_SHARDS), metavar="N",
         help="parameter-server shards of the job, over all nodes (default: one per node if auto or gpu has "
              "started several ranks, which need them; else 0)")
     add("--nproc-per-node", type=ranks, default=AUTO, metavar="M",
@@ -182,7 +184,7 @@ def make_parser():
     add("--bin-dir", metavar="DIR",
         help="folder of satrap and satrap-ps (default: this program's folder, its build, or PATH)")
     add("--ps-workers", type=count(1), metavar="W", help="worker threads of a shard")
-    add("--loaders", type=count(0), default=0, metavar="N",
+    add("--loaders", type=count(0, MAX_PROCESSES), default=0, metavar="N",
         help="processes that read the training data for the ranks, over all nodes (default 0: the ranks read)")
     add("--loader-threads", type=count(1), metavar="T",
         help="threads of a loader that parse, for each rank (default: the CPUs, divided among the ranks)")

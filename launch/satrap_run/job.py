@@ -3,7 +3,7 @@ import asyncio
 import dataclasses
 import socket
 
-from .node import USAGE_STATUS
+from .node import USAGE_STATUS, StoreKilled
 from .variables import Attempt
 
 STORE_START_S = 30.0
@@ -91,7 +91,8 @@ class Job:
         try:
             store = await self._open_store()
         except (OSError, TimeoutError) as error:
-            self._fail(Failure(f"no store: {error or f'silent for {STORE_START_S:g} s'}", 1, False))
+            self._fail(Failure(f"no store: {error or f'silent for {STORE_START_S:g} s'}", 1,
+                               isinstance(error, StoreKilled)))
             return False
         address = self._options.master_addr or "127.0.0.1"
         self._tell_all({"do": "start", "attempt": Attempt(
@@ -150,7 +151,8 @@ class Job:
         else:
             text += f"; the job ends{self._why_no_restart()}"
         self._say(text + (f"; its log: {failure.log}" if failure.log else ""))
-        self._tell_all({"do": "end"})
+        if self._busy or not self._may_restart():  # else no node has begun this attempt
+            self._tell_all({"do": "end"})
 
     def _may_restart(self):
         return (self._failure.restart and self._stop is None

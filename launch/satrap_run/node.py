@@ -1,5 +1,7 @@
 """The processes of one attempt on this node."""
 import asyncio
+import collections
+import functools
 import pathlib
 import shlex
 import signal
@@ -16,6 +18,10 @@ SHARD_GRACE_S = 10.0  # of shards and loaders whose ranks have ended
 LOADER_RESTART_S = 1.0  # after the end of a loader
 STOPPED_LOOK_S = 1.0  # how often it is looked for processes that are stopped
 SETTLE_S = 0.05  # so that the death of a shard is not mistaken for the error it causes in a rank
+
+
+class StoreKilled(ChildProcessError):
+    """The store was killed before it told its address, which the next attempt may survive."""
 
 
 class Node:
@@ -74,6 +80,7 @@ class Node:
         await self.wait_until_nothing_runs()
 
     def kill(self):
+        self._to_start.clear()
         for process in self._running():
             process.kill()
 
@@ -97,6 +104,8 @@ class Node:
         """Forgets the previous attempt, whose processes have all ended."""
         self._number = number
         self._processes = []
+        self._to_start = collections.deque()  # calls, one for each process
+        self._was_cut = False  # not all have started
         self._files = {}
         self._store_url = None
         self._attempt = None  # once it has started
@@ -111,20 +120,38 @@ class Node:
         if attempt.number != self._number:
             self._begin(attempt.number)
         self._attempt = attempt
-        try:
-            for shard in self._options.local_shards():
-                self._launch("shard", shard, shard_command(self._options, shard),
-                             shard_variables(self._options, attempt, self._token))
-            for loader in self._options.local_loaders():
-                self._launch_loader(loader, attempt)
-            for local_rank in range(self._options.nproc):
-                self._launch("rank", self._options.node_rank * self._options.nproc + local_rank,
-                             rank_command(self._options, attempt.number),
-                             rank_variables(self._options, attempt, self._token, local_rank))
-        except (OSError, subprocess.SubprocessError) as error:
-            self._report({"event": "failed", "what": f"a process cannot be started: {error}",
-                          "status": 126, "restart": False})
-        self._look_for_stopped(attempt.number)
+
+        def later(call, *arguments):
+            self._to_start.append(functools.partial(call, *arguments))
+
+        for shard in self._options.local_shards():
+            later(self._launch, "shard", shard, shard_command(self._options, shard),
+                  shard_variables(self._options, attempt, self._token))
+        for loader in self._options.local_loaders():
+            later(self._launch_loader, loader, attempt)
+        for local_rank in range(self._options.nproc):
+            later(self._launch, "rank", self._options.node_rank * self._options.nproc + local_rank,
+                  rank_command(self._options, attempt.number),
+                  rank_variables(self._options, attempt, self._token, local_rank))
+        self._start_next(attempt.number)
+
+    def _start_next(self, number):
+        """One at a time: signals, and ends of those that have started, come between."""
+        if number != self._number:
+            return
+        if self._ending or self._stopping_shards or self._rank_signal is not None:
+            self._was_cut = bool(self._to_start)
+            self._to_start.clear()
+        if self._to_start:
+            try:
+                self._to_start.popleft()()
+            except (OSError, subprocess.SubprocessError) as error:
+                self._to_start.clear()
+                self._report({"event": "failed", "what": f"a process cannot be started: {error}",
+                              "status": 126, "restart": False})
+            self._loop.call_soon(self._start_next, number)
+            return
+        self._look_for_stopped(number)
         self._report_progress()  # there may be nothing to run
 
     def _launch_loader(self, loader, attempt):
@@ -215,7 +242,9 @@ class Node:
     def _on_exit(self, process):
         self._close_files(process.name)
         if process.kind == "store" and not self._store_url.done():
-            self._store_url.set_exception(ChildProcessError(process.describe_end()))
+            error = StoreKilled if process.status < 0 else ChildProcessError
+            self._store_url.set_exception(error(process.describe_end()))
+            return  # nothing else has started
         if not self._was_expected(process) and process.kind == "loader":
             self._output.say(f"{process.describe_end()}; it is started again")
             self._loop.call_later(LOADER_RESTART_S, self._restart_loader, process.number, self._attempt)
@@ -256,14 +285,14 @@ class Node:
         self._report_progress()
 
     def _report_progress(self):
-        if self._failures:
+        if self._failures or self._to_start:
             return  # first the failure, then its consequences
         may_end = not self._options.ps_only or self._rank_signal is not None or self._ending
         if not self._running("rank") and may_end and not self._ranks_reported:
             self._ranks_reported = True
             ranks = [process for process in self._processes if process.kind == "rank"]
             self._report({"event": "ranks_ended",
-                          "finished": all(process.status == 0 for process in ranks)})
+                          "finished": not self._was_cut and all(process.status == 0 for process in ranks)})
         if self._ranks_reported and not self._running("shard", "loader") and not self._end_reported:
             self._end_reported = True
             self._report({"event": "ended"})

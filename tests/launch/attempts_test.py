@@ -238,6 +238,9 @@ class Usage(LauncherTest):
         token = self.env | {"SATRAP_TOKEN": "0123456789abcdef"}
         self.refuse(says="CONFIG")
         self.refuse("--ps", -1, "job.yaml", says="must be at least 0, got -1")
+        self.refuse("--ps", 100_000, "job.yaml", says="must be at most 512, got 100000")
+        self.refuse("--loaders", 100_000, "job.yaml", says="must be at most 1024, got 100000")
+        self.refuse("--nproc-per-node", 100_000, "job.yaml", says="must be at most 1024, got 100000")
         self.refuse("--ps", "two", "job.yaml", says="two")
         self.refuse("job.yaml", "--resume", says="go after `--`")
         self.refuse("job.yaml", "seed", says="key.path=value")

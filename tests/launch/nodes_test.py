@@ -115,6 +115,14 @@ class Nodes(NodesTest):
         said = self.end_all(self.nodes("--max-restarts", 3), 1)
         self.assertIn("no store: store (pid ", said)
 
+    def test_a_store_that_is_killed_before_it_speaks_is_a_failure_of_the_attempt(self):
+        self.script("store", "first = not (FOLDER / 'first').exists(); touch('first')\n"
+                             "if first: os.kill(os.getpid(), signal.SIGKILL)\n"
+                             "say('tcp://127.0.0.1:1\\n', sys.stdout); wait_for_signal(lambda number: 0)")
+        said = self.end_all(self.nodes("--max-restarts", 3), 0)
+        self.assertRegex(said, r"no store: store \(pid \d+\) was killed by SIGKILL; attempt 1 of 3 starts from")
+        self.assertEqual({e["attempt"] for e in self.diary(event="started") if e["who"].startswith("rank")}, {1})
+
     def test_another_token_is_refused(self):
         leader = self.node(0)
         stranger = self.node(1, env=self.env | {"SATRAP_TOKEN": TOKEN + "!"})

@@ -49,6 +49,13 @@ class Stop(LauncherTest):
     def test_a_terminal_that_goes_away_is_like_sigterm(self):
         self.stop_with(signal.SIGHUP, signal.SIGTERM, 128 + signal.SIGHUP)
 
+    def test_a_signal_is_heard_while_processes_are_started(self):
+        job = self.start_job("--ps", 512, "job.yaml")
+        self.wait_for("started", "shard-0")
+        job.send_signal(signal.SIGTERM)
+        self.end(job, 143)
+        self.assertLess(len(self.diary(event="started")), 512)
+
     def test_shards_wait_for_the_last_checkpoint(self):
         job = self.running_job(rank="wait_for_signal(before_end=lambda: wait_for_file(f'go-{NAME}'))")
         job.send_signal(signal.SIGINT)
