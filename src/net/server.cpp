@@ -251,6 +251,10 @@ Server::Server(const Endpoint& endpoint,
                Handler handler)
     : impl_(std::make_unique<Impl>(endpoint, store, name, options, std::move(handler))) {}
 Server::~Server() = default;
+std::optional<std::string> Server::find(Store& store, const std::string& name) {
+  return store.get(address_key(name));
+}
+
 const std::string& Server::address() const { return impl_->address; }
 std::int64_t Server::num_connections() const { return impl_->num_connections(); }
 

@@ -1,7 +1,12 @@
 #include "satrap/ps/shard_server.h"
 
+#include <optional>
 #include <utility>
 
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
+#include "satrap/net/connection.h"
+#include "satrap/net/net_error.h"
 #include "satrap/net/server.h"
 #include "src/ps/shard.h"
 #include "src/ps/shard_wire.h"
@@ -17,6 +22,28 @@ net::ServerOptions server_options(const ShardServerOptions& options) {
   return server;
 }
 
+/// A second process that serves the same shard would take the ranks that come later. One that has
+/// ended may be replaced.
+std::string unserved(const net::Endpoint& endpoint,
+                     net::Store& store,
+                     std::string name,
+                     const ShardServerOptions& options) {
+  constexpr std::int64_t kPatienceMs = 5000;  // with one that has been stopped
+  const std::optional<std::string> other = net::Server::find(store, name);
+  if (!other) return name;
+  try {
+    const net::Connection connection(endpoint, *other, name, "another " + name,
+                                     net::Deadline::after_ms(kPatienceMs));
+  } catch (const net::NetError& error) {
+    log_info("shard {} was served at {} before: {}", options.shard, *other, error.what());
+    return name;
+  }
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("shard ", options.shard, " of ", options.num_shards, " is served at ", *other,
+                     " already, by another process of this job: start each shard once, or give "
+                     "this one another --shard"));
+}
+
 }  // namespace
 
 class ShardServer::Impl {
@@ -29,7 +56,7 @@ class ShardServer::Impl {
       : shard_(std::move(tables), seed, options),
         server_(endpoint,
                 store,
-                shard_name(options.shard),
+                unserved(endpoint, store, shard_name(options.shard), options),
                 server_options(options),
                 [this](std::unique_ptr<net::ServerCall>& call) { shard_.handle(call); }) {}
 

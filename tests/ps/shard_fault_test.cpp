@@ -62,6 +62,23 @@ TEST_F(ShardFaults, AShardThatIsStartedAgainSaysThatItsRowsAreGone) {
   clients[0]->wait_applied(5);
 }
 
+TEST_F(ShardFaults, ASecondProcessForAShardIsRefusedWhileTheFirstLives) {
+  const auto server = [&](std::int64_t shard, std::int64_t num_shards) {
+    return std::make_unique<ShardServer>(
+        server_end_, *store_, tables_, kSeed,
+        ShardServerOptions{.shard = shard, .num_shards = num_shards});
+  };
+  auto first = server(0, 2);
+  const std::string address = first->address();
+  EXPECT_EQ(message_of([&] { server(0, 2); }),
+            concat("shard 0 of 2 is served at ", address,
+                   " already, by another process of this job: start each shard once, or give this "
+                   "one another --shard"));
+  EXPECT_NO_THROW(server(1, 2));
+  first.reset();
+  EXPECT_NE(server(0, 2)->address(), "") << "one that has ended is replaced";
+}
+
 TEST_F(ShardFaults, ANewStartOfTheJobEndsTheOneBefore) {
   const auto servers = serve(1);
   Cluster cluster{.job = job_of(2, 0, false), .num_steps = 20};

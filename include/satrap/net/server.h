@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -97,6 +98,9 @@ class Server {
   /// Answers the call, or moves it out to be answered later. An exception becomes the client's
   /// error if the call has not been moved out.
   using Handler = std::function<void(std::unique_ptr<ServerCall>& call)>;
+
+  /// The address that a server of this name has published last; nullopt: there was none.
+  static std::optional<std::string> find(Store& store, const std::string& name);
 
   /// Listens, and then publishes its address in the store under `name`, replacing an earlier one.
   Server(const Endpoint& endpoint,
