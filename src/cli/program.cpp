@@ -17,6 +17,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
 #include "src/cli/last_words.h"
+#include "src/cli/stack.h"
 
 namespace satrap::cli {
 namespace {
@@ -129,6 +130,7 @@ int run_program(CLI::App& program,
                 const std::function<void(Action& chosen)>& prepare) {
   try {
     ignore_write_signals();
+    require_stack();
     std::set_terminate(end_unreported);
     program.set_version_flag("--version", program.get_name() + " " SATRAP_VERSION);
     Action chosen;

@@ -166,6 +166,17 @@ class FullDisk(CliTest):
                          self.digest(self.dir / "probe" / "checkpoints" /
                                      self.checkpoints("probe")[-1]))
 
+    def test_a_small_stack(self):
+        job = self.growing_job()
+
+        def limit_to(soft, hard):
+            return lambda: resource.setrlimit(resource.RLIMIT_STACK, (soft << 10, hard << 10))
+
+        for command in ("train", "predict"):
+            error = self.fail_with(1, command, job, preexec_fn=limit_to(64, 64))
+            self.assert_words(error, "limit of a stack is 64.0KiB", "ulimit -s", "1.00MiB are needed")
+        self.succeed("train", job, preexec_fn=limit_to(64, 8192))
+
     def test_a_full_disk(self):
         job = self.growing_job()
         self.succeed("train", job, f"run_dir={self.dir}/probe", "checkpoint.keep=100")
