@@ -91,12 +91,13 @@ class Draft {
     split_ = choose_split(sample, columns_);
     if (split_.by == "tail") leave_out_ascending(columns_);
     if (std::ranges::none_of(columns_, &ColumnChoice::is_used)) {
-      throw Error(ErrorCode::kInvalidConfig,
-                  concat("'", sample.files.front(), "': no column beside the label '",
-                         sample.names[label_.column], "' is left to learn from: ",
-                         columns_.empty() ? "there is none"
-                                          : concat(columns_.front().name, " (",
-                                                   columns_.front().reason, "), ...")));
+      throw Error(
+          ErrorCode::kInvalidConfig,
+          satrap::printable(concat("'", sample.files.front(), "': no column beside the label '",
+                                   sample.names[label_.column], "' is left to learn from: ",
+                                   columns_.empty() ? "there is none"
+                                                    : concat(columns_.front().name, " (",
+                                                             columns_.front().reason, "), ..."))));
     }
   }
 

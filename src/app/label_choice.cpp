@@ -39,8 +39,9 @@ bool has_two_values(const ColumnProfile& profile) {
   return profile.num_distinct == 2 && profile.separator.empty() && !profile.is_list;
 }
 
+/// Names may hold anything, and a line end in a message would begin another one.
 [[noreturn]] void fail(const std::string& message) {
-  throw Error(ErrorCode::kInvalidConfig, message);
+  throw Error(ErrorCode::kInvalidConfig, printable(message));
 }
 
 std::size_t column_named(const data::Sample& sample, const std::string& name) {

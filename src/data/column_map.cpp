@@ -5,6 +5,7 @@
 
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 
 namespace satrap::data {
 namespace {
@@ -72,7 +73,8 @@ class ColumnFinder {
     if (found == places_.end()) fail(column, user);
     if (found->second.is_twice) {
       throw Error(ErrorCode::kInvalidConfig,
-                  concat(place_, ": two columns are named '", column, "', which ", user, " reads"));
+                  printable(concat(place_, ": two columns are named '", column, "', which ", user,
+                                   " reads")));
     }
     return found->second.at;
   }
@@ -100,7 +102,7 @@ class ColumnFinder {
       message += concat("; the ", holder_, " has ", names_.size(), " columns, the first is '",
                         names_.front().substr(0, kShownBytes), "'");
     }
-    throw Error(ErrorCode::kInvalidConfig, message);
+    throw Error(ErrorCode::kInvalidConfig, printable(message));
   }
 
   const std::vector<std::string>& names_;
@@ -161,10 +163,10 @@ void ColumnMap::find(const Schema& schema,
                          before->consumer.target == read.consumer.target;
     if (is_next && at <= last) {
       throw Error(ErrorCode::kInvalidConfig,
-                  concat(place, ": ", read.reader, " reads column '", read.column, "' after '",
-                         before->column,
-                         "', which does not stand before it in the file; list "
-                         "`columns` in the file's order"));
+                  printable(concat(place, ": ", read.reader, " reads column '", read.column,
+                                   "' after '", before->column,
+                                   "', which does not stand before it in the file; list "
+                                   "`columns` in the file's order")));
     }
     before = &read;
     last = at;

@@ -5,6 +5,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
+#include "satrap/core/text.h"
 #include "src/data/field_parse.h"
 
 namespace satrap::data {
@@ -22,7 +23,7 @@ std::string_view without_quotes(std::string_view element) {
 
 std::string RowFault::kind() const {
   if (column == nullptr) return std::string(reason);
-  return concat("column '", column->name, "': ", reason);
+  return concat("column '", printable(column->name), "': ", reason);
 }
 
 std::string RowFault::text() const {
@@ -30,7 +31,7 @@ std::string RowFault::text() const {
   std::string text = kind();
   if (shows_field) {
     const bool cut = field.size() > kShownBytes;
-    text += concat(", got \"", field.substr(0, kShownBytes), cut ? "..." : "", "\"");
+    text += concat(", got \"", printable(field.substr(0, kShownBytes)), cut ? "..." : "", "\"");
   }
   return text;
 }

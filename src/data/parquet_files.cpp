@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "src/data/column_use.h"
 
 namespace satrap::data {
@@ -53,7 +54,7 @@ void require_use(const MappedParquet& source,
                  const std::string& objection) {
   if (objection.empty()) return;
   throw Error(ErrorCode::kInvalidConfig,
-              concat(source.path, ": column '", column.name, "' (", column.type,
+              concat(source.path, ": column '", printable(column.name), "' (", column.type,
                      ") cannot be used as ", user, ": ", objection));
 }
 
@@ -76,8 +77,8 @@ void check_types(const MappedParquet& source, const Schema& schema) {
                 objection(column, ColumnMap::Kind::kText, "", kValueRule));
     if (ParquetFile::is_of_time(column.kind) && !selecting.no_time.empty()) {
       throw Error(ErrorCode::kInvalidConfig,
-                  concat(selecting.reader, ": column '", column.name, "' (", column.type, ") of ",
-                         source.path, " has dates or times, and '", selecting.no_time,
+                  concat(selecting.reader, ": column '", printable(column.name), "' (", column.type,
+                         ") of ", source.path, " has dates or times, and '", selecting.no_time,
                          "' is none: write 2026-11-27 or 2026-11-27T21:05:09.125, in UTC, or the "
                          "beginning of one"));
     }

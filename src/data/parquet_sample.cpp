@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "src/data/parquet.h"
 #include "src/data/parquet_files.h"
 #include "src/data/sample_value.h"
@@ -95,7 +96,8 @@ std::vector<std::size_t> places_of(const ParquetFile& file,
     const auto found = by_name.find(names[n]);
     if (found == by_name.end() || !is_sampled(columns[found->second])) {
       throw Error(ErrorCode::kInvalidData,
-                  concat("'", path, "' has no column '", names[n], "' as the file before it does"));
+                  concat("'", path, "' has no column '", printable(names[n]),
+                         "' as the file before it does"));
     }
     places.push_back(found->second);
   }

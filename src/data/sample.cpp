@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "satrap/data/schema.h"
 #include "src/data/column_map.h"
 #include "src/data/decimal_commas.h"
@@ -233,7 +234,7 @@ std::string names_without(const std::vector<std::string>& names,
   std::size_t found = 0;
   for (const std::string& name : names) {
     if (known.contains(name) || ++found > kMostShown) continue;
-    text += concat(found == 1 ? "'" : ", '", name, "'");
+    text += concat(found == 1 ? "'" : ", '", printable(name), "'");
   }
   return found > kMostShown ? concat(text, " and ", found - kMostShown, " more") : text;
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "satrap/core/error.h"
+#include "satrap/core/text.h"
 #include "src/data/column_range.h"
 
 namespace satrap::data {
@@ -89,7 +90,7 @@ void check_unique(std::vector<std::string> names, const std::string& what) {
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("data.schema: two ", what, " are named '", *twice, "'"));
+                concat("data.schema: two ", what, " are named '", printable(*twice), "'"));
   }
 }
 

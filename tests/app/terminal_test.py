@@ -58,5 +58,28 @@ class Terminal(CliTest):
         self.assertTrue(lines[1].startswith("v\x1b[2J0\t"), lines[1])
 
 
+class Names(CliTest):
+    """A line end in a name, of a column in quotes, makes no second line of an error."""
+
+    def error_of(self, *args):
+        return self.fail_with(2, *args, cwd=self.dir)
+
+    def test_init(self):
+        self.write("names.csv", '"a\nb",clicked\n' + "".join(f"{i % 3},{i}x\n" for i in range(50)))
+        self.assert_words(self.error_of("init", "names.csv"), r"a\x0ab", "no column looks like a label")
+        self.assert_words(self.error_of("init", "names.csv", "--label", "a\nc"), r"did you mean 'a\x0ab'")
+        self.write("constant.csv", '"a\nb",clicked\n' + "".join(f"1,{i % 2}\n" for i in range(50)))
+        self.assert_words(self.error_of("init", "constant.csv"), r"a\x0ab (1 in every row)")
+
+    def test_training(self):
+        rows = "".join(f"{i % 3},{i % 7},{i % 2}\n" for i in range(50))
+        self.write("names.csv", '"a\nb",n,clicked\n' + rows)
+        self.succeed("init", "names.csv", cwd=self.dir)
+        self.write("names.csv", '"a\nc",n,clicked\n' + rows)
+        self.assert_words(self.error_of("train", "names.yaml"), r"column 'a\x0ab'", r"did you mean 'a\x0ac'")
+        self.write("names.csv", '"a\nb","a\nb",clicked\n' + rows)
+        self.assert_words(self.error_of("train", "names.yaml", "--overwrite"), r"two columns are named 'a\x0ab'")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
