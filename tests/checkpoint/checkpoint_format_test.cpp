@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "satrap/core/resource.h"
 #include "tests/checkpoint/small_checkpoint.h"
 #include "tests/support/temporary_directory.h"
 
@@ -144,6 +145,23 @@ TEST_F(ManifestTest, OfEndlessDepthIsRefused) {
         "}");
   EXPECT_EQ(error_of(ErrorCode::kCorrupt, [&] { read(); }),
             path() + ": not a manifest: nested more than 8 deep");
+}
+
+TEST_F(ManifestTest, OfManyTensorsTakesTimeInProportion) {
+  Manifest m = full_manifest();
+  m.dense.assign(100'000, {"w", {1}});
+  m.files["dense.bin"].bytes = 400'000;
+  write(m.to_json());
+  const double before = cpu_seconds();
+  EXPECT_EQ(read().dense.size(), 100'000U);
+  EXPECT_LT(cpu_seconds() - before, 20.0);  // with the square of their number, a minute
+}
+
+TEST_F(ManifestTest, ABracketInATextIsNoDepth) {
+  Manifest m = full_manifest();
+  m.tables[0].name = "[[[[[[[[[[\\\"{{{";
+  write(m.to_json());
+  EXPECT_EQ(read().tables[0].name, m.tables[0].name);
 }
 
 TEST_F(ManifestTest, OfFormatTwoHasPackedRows) {
