@@ -1,7 +1,7 @@
 """Breaks the kernels on purpose, one line at a time, and checks that the tests of the executor notice.
 
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has backend_simt_tests
-       mutants.py BUILD_DIR --quarter         a quarter of them; another one after each commit
+       mutants.py BUILD_DIR --eighth         an eighth of them; another one after each commit
        mutants.py --table                     the mutants as a table, for README.md in this folder
 
 A mutant is a replacement in one file of cuda/backend; the sources that it concerns are compiled from a copy and linked
@@ -210,10 +210,10 @@ def text_with(line, module, file):
     return text
 
 
-def quarter(mutants):
-    """Every fourth; which of them, the number of commits decides."""
+def eighth(mutants):
+    """Every eighth; which of them, the number of commits decides."""
     commits = subprocess.run(["git", "-C", str(ROOT), "rev-list", "--count", "HEAD"], capture_output=True, text=True)
-    return mutants[int(commits.stdout or 0) % 4::4]
+    return mutants[int(commits.stdout or 0) % 8::8]
 
 
 @contextlib.contextmanager
@@ -287,7 +287,7 @@ def run(mutants, prepare, folder=pathlib.Path(__file__).parent, table=table):
         sys.exit(f"{folder}/README.md does not hold the table that --table prints")
     seen = prepare(pathlib.Path(sys.argv[1]).resolve())
     part = sys.argv[2] if len(sys.argv) > 2 else ""
-    chosen = quarter(mutants) if part == "--quarter" else [mutant for mutant in mutants if part in mutant[0]]
+    chosen = eighth(mutants) if part == "--eighth" else [mutant for mutant in mutants if part in mutant[0]]
     survivors = 0
     for mutant in chosen:
         how = seen(mutant)

@@ -3,7 +3,7 @@ digest than on the CPU, or not at all, under one of a few schedules. A mutant th
 be reported as their race, under each of them.
 
 Usage: mutants.py BUILD_DIR [PART_OF_NAME]    with a build that has simt/satrap
-       mutants.py BUILD_DIR --quarter         a quarter of them; another one after each commit
+       mutants.py BUILD_DIR --eighth         an eighth of them; another one after each commit
        mutants.py --table                     the mutants as a table, for README.md in this folder
 """
 import os

@@ -1,6 +1,6 @@
 #!/bin/bash
 # about 215 s: every mutant of kernels and of the host's code for them is caught
-# tests/run.sh release tries a quarter.
+# tests/run.sh release tries an eighth.
 set -uo pipefail
 build=build/release
 [ -f "$build/build.ninja" ] || cmake --preset release > /dev/null || exit 1
