@@ -2,9 +2,11 @@
 //
 //   data_reader_bench --benchmark_filter=Parse    # one core: rows per second of the parser alone
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include <benchmark/benchmark.h>
@@ -55,15 +57,29 @@ class Files {
     std::filesystem::create_directories(folder_);
     const std::string text = criteo_text(kRows);
     std::ofstream(plain(), std::ios::binary) << text;
-    gzFile packed = gzopen(gzip().c_str(), "wb6");
-    gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
-    gzclose(packed);
+    std::string columns = "label";
+    for (int i = 1; i <= 13; ++i) columns += ",I" + std::to_string(i);
+    for (int i = 1; i <= 26; ++i) columns += ",C" + std::to_string(i);
+    std::string fields = text;
+    std::ranges::replace(fields, '\t', ',');
+    std::ofstream(csv(), std::ios::binary) << columns << '\n' << fields;
   }
   ~Files() { std::filesystem::remove_all(folder_); }
 
   std::string plain() const { return (folder_ / "log.tsv").string(); }
+  std::string csv() const { return (folder_ / "log.csv").string(); }
   std::string cache() const { return (folder_ / "cache").string(); }
-  std::string gzip() const { return (folder_ / "log.tsv.gz").string(); }
+  /// The plain one, packed at the first call: that takes seconds.
+  std::string gzip() const {
+    const std::string path = (folder_ / "log.tsv.gz").string();
+    if (std::filesystem::exists(path)) return path;
+    std::ostringstream text;
+    text << std::ifstream(plain(), std::ios::binary).rdbuf();
+    gzFile packed = gzopen(path.c_str(), "wb6");
+    gzwrite(packed, text.view().data(), static_cast<unsigned>(text.view().size()));
+    gzclose(packed);
+    return path;
+  }
 
  private:
   std::filesystem::path folder_;
@@ -82,22 +98,35 @@ DataConfig criteo(const std::string& path) {
   return config;
 }
 
+/// The same rows as any CSV: quotes may come, and ids are texts.
+DataConfig csv() {
+  DataConfig config;
+  config.train.path = {files().csv()};
+  config.schema.numeric = {{.name = "I1..I13"}};
+  config.schema.features = {{.name = "C1..C26"}};
+  config.reader_threads = 1;
+  return config;
+}
+
 void count_rows(benchmark::State& state, std::int64_t rows) {
   state.counters["rows/s"] =
       benchmark::Counter(static_cast<double>(rows), benchmark::Counter::kIsRate);
 }
 
-void BM_Cut(benchmark::State& state) {
-  const Schema schema = resolve_schema(criteo(files().plain()));
+void cut(benchmark::State& state, const DataConfig& config) {
+  const Schema schema = resolve_schema(config);
   std::int64_t rows = 0;
   for (auto _ : state) {
-    LineCutter cutter(schema, {files().plain()}, {}, {});
+    LineCutter cutter(schema, config.train.path, {}, {});
     TextBlock block;
     while (cutter.next(block)) rows += block.num_lines;
   }
   count_rows(state, rows);
 }
+void BM_Cut(benchmark::State& state) { cut(state, criteo(files().plain())); }
+void BM_CutCsv(benchmark::State& state) { cut(state, csv()); }
 BENCHMARK(BM_Cut)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_CutCsv)->Unit(benchmark::kMillisecond);
 
 /// The yardstick of BM_BatchesGzip: zlib alone.
 void BM_Zlib(benchmark::State& state) {
@@ -114,9 +143,9 @@ void BM_Zlib(benchmark::State& state) {
 }
 BENCHMARK(BM_Zlib)->Unit(benchmark::kMillisecond);
 
-void BM_Parse(benchmark::State& state) {
-  const Schema schema = resolve_schema(criteo(files().plain()));
-  LineCutter cutter(schema, {files().plain()}, {}, {});
+void parse(benchmark::State& state, const DataConfig& config) {
+  const Schema schema = resolve_schema(config);
+  LineCutter cutter(schema, config.train.path, {}, {});
   TextBlock text;
   cutter.next(text);
   RowParser parser(schema, {});
@@ -129,7 +158,10 @@ void BM_Parse(benchmark::State& state) {
   }
   count_rows(state, rows);
 }
+void BM_Parse(benchmark::State& state) { parse(state, criteo(files().plain())); }
+void BM_ParseCsv(benchmark::State& state) { parse(state, csv()); }
 BENCHMARK(BM_Parse)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_ParseCsv)->Unit(benchmark::kMicrosecond);
 
 /// The whole path to a batch. Run it under `taskset -c 0` for the rate of one core.
 std::int64_t read_all(const DataConfig& config) {
@@ -142,8 +174,7 @@ std::int64_t read_all(const DataConfig& config) {
   return rows;
 }
 
-void read_batches(benchmark::State& state, const std::string& path, std::int64_t shuffle_rows) {
-  DataConfig config = criteo(path);
+void read_batches(benchmark::State& state, DataConfig config, std::int64_t shuffle_rows) {
   config.shuffle_rows = shuffle_rows;
   std::int64_t rows = 0;
   for (auto _ : state) rows += read_all(config);
@@ -171,12 +202,16 @@ void BM_BatchesIntoCache(benchmark::State& state) {
   }
   count_rows(state, rows);
 }
-void BM_BatchesPlain(benchmark::State& state) { read_batches(state, files().plain(), 0); }
-void BM_BatchesGzip(benchmark::State& state) { read_batches(state, files().gzip(), 0); }
-void BM_BatchesShuffled(benchmark::State& state) { read_batches(state, files().plain(), 50'000); }
+void BM_BatchesPlain(benchmark::State& state) { read_batches(state, criteo(files().plain()), 0); }
+void BM_BatchesCsv(benchmark::State& state) { read_batches(state, csv(), 0); }
+void BM_BatchesGzip(benchmark::State& state) { read_batches(state, criteo(files().gzip()), 0); }
+void BM_BatchesShuffled(benchmark::State& state) {
+  read_batches(state, criteo(files().plain()), 50'000);
+}
 BENCHMARK(BM_BatchesCached)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesIntoCache)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesPlain)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(BM_BatchesCsv)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesGzip)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_BatchesShuffled)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 

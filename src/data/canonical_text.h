@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/data/field_parse.h"
 #include "src/data/value_text.h"
 
 namespace satrap::data {
@@ -19,10 +20,7 @@ class CanonicalText {
 
   /// Of a text whose type is not known: "1e5" may be hex digits, and "1.10" a version.
   std::string_view of_text(std::string_view text) {
-    if (text.empty()) return text;
-    const char first = text.front();
-    const bool may_be_number = (first >= '0' && first <= '9') || first == '-' || first == '+';
-    if (may_be_number) return of_digits(text);
+    if (has_either(text, decimal_, '+')) return of_digits(text);
     return text.size() == 4 || text.size() == 5 ? of_word(text) : text;
   }
 

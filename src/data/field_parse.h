@@ -31,6 +31,24 @@ constexpr std::uint64_t zero_bytes(std::uint64_t word) {
   return (word - kEveryByte) & ~word & kHighBits;
 }
 
+/// Whether one of two characters is in the text, without a branch that depends on where.
+inline bool has_either(std::string_view text, char a, char b) {
+  const std::uint64_t as = kEveryByte * static_cast<unsigned char>(a);
+  const std::uint64_t bs = kEveryByte * static_cast<unsigned char>(b);
+  const auto find = [&](std::uint64_t word) {
+    return zero_bytes(word ^ as) | zero_bytes(word ^ bs);
+  };
+  std::uint64_t found = 0;
+  if (text.size() < 8) {
+    for (const char c : text)
+      found |= static_cast<std::uint64_t>(c == a) | static_cast<std::uint64_t>(c == b);
+    return found != 0;
+  }
+  const char* const last = text.data() + text.size() - 8;
+  for (const char* p = text.data(); p < last; p += 8) found |= find(load8(p));
+  return (found | find(load8(last))) != 0;
+}
+
 /// The first `delimiter` or '\n' from p on; one must be there. Reads up to 7 bytes beyond it.
 inline const char* find_field_end(const char* p, char delimiter) {
   const std::uint64_t delimiters = kEveryByte * static_cast<unsigned char>(delimiter);

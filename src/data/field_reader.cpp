@@ -1,6 +1,7 @@
 #include "src/data/field_reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -10,6 +11,8 @@
 
 namespace satrap::data {
 namespace {
+
+char first_of(const std::string& text) { return text.empty() ? '\0' : text.front(); }
 
 /// An element of "['a', 'b']", which Python writes, or of '["a", "b"]'; "": a missing one.
 std::string_view without_quotes(std::string_view element) {
@@ -44,10 +47,19 @@ FieldReader::FieldReader(const Schema& schema,
       row_(row),
       texts_(texts),
       delimiter_(schema.text.delimiter.front()),
-      quote_(schema.text.quote.empty() ? '\0' : schema.text.quote.front()),
+      quote_(first_of(schema.text.quote)),
       has_decimal_comma_(has_decimal_comma),
       trim_(schema.text.trim),
       canonical_(has_decimal_comma ? ',' : '.') {
+  for (const Schema::IdColumn& column : schema.id_columns) {
+    const FeatureConfig& feature = column.config;
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    bags_.push_back({.limit = feature.max_length > 0 ? feature.max_length : kAll,
+                     .separator = first_of(feature.separator),
+                     .weight_separator = first_of(feature.weight_separator),
+                     .keeps_last = feature.keep == "last",
+                     .missing_is_id = feature.missing == "own_id"});
+  }
   for (const NamedLabelConfig& label : schema.labels) {
     LabelConfig& config = labels_.emplace_back(label.source);
     for (std::string& text : config.positive) text = std::string(comparable(text));
@@ -175,8 +187,7 @@ NumberIs FieldReader::read_number(std::string_view text, double& value) {
 }
 
 void FieldReader::add_missing(std::int64_t target) {
-  if (schema_.id_columns[static_cast<std::size_t>(target)].config.missing != "own_id") return;
-  row_.push_id(target, kMissingId, 1.0F);
+  if (bags_[static_cast<std::size_t>(target)].missing_is_id) row_.push_id(target, kMissingId, 1.0F);
 }
 
 /// What a text is compared by with others that say what it means. Valid until the next call.
@@ -212,16 +223,20 @@ bool FieldReader::read_label(const LabelConfig& config, std::string_view field, 
 
 /// One id, or the ids of a bag, which may be in brackets.
 bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
-  const std::string& separator =
-      schema_.id_columns[static_cast<std::size_t>(target)].config.separator;
-  const bool is_in_brackets = !separator.empty() && schema_.text.value_rule != 1 &&
-                              field.size() >= 2 && field.front() == '[' && field.back() == ']';
+  const char separator = bags_[static_cast<std::size_t>(target)].separator;
+  if (separator == '\0') {
+    return read_elements(target, [&](std::string_view& element) {
+      element = std::exchange(field, {});
+      return !element.empty();
+    });
+  }
+  const bool is_in_brackets = schema_.text.value_rule != 1 && field.size() >= 2 &&
+                              field.front() == '[' && field.back() == ']';
   if (is_in_brackets) field = field.substr(1, field.size() - 2);
   return read_elements(target, [&](std::string_view& element) {
     if (field.empty()) return false;
     element = std::exchange(field, {});
-    if (separator.empty()) return true;
-    const std::size_t end = element.find(separator.front());
+    const std::size_t end = element.find(separator);
     if (end != std::string_view::npos) field = element.substr(end + 1);
     element = element.substr(0, end);
     while ((trim_ || is_in_brackets) && element.starts_with(' ')) element.remove_prefix(1);
@@ -234,9 +249,10 @@ bool FieldReader::read_bag(std::int64_t target, std::string_view field) {
 /// An id, maybe with its weight. An empty one counts for nothing.
 bool FieldReader::read_element(std::int64_t target, std::string_view element) {
   const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
+  const char weight_separator = bags_[static_cast<std::size_t>(target)].weight_separator;
   double weight = 1.0;
-  if (!feature.weight_separator.empty()) {
-    const std::size_t colon = element.rfind(feature.weight_separator.front());
+  if (weight_separator != '\0') {
+    const std::size_t colon = element.rfind(weight_separator);
     if (colon != std::string_view::npos) {
       if (read_number(element.substr(colon + 1), weight) != NumberIs::kThere) {
         return fail("expected a number as the weight", element);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +70,14 @@ class FieldReader {
   const RowFault& fault() const { return fault_; }
 
  private:
+  /// What FeatureConfig says of an id column in texts.
+  struct Bag {
+    std::int64_t limit;     // ids kept
+    char separator;         // '\0': none
+    char weight_separator;  // '\0': none
+    bool keeps_last, missing_is_id;
+  };
+
   const char* find_field(const char* p, std::string_view& field);
   bool unquote(const char*& p, std::string_view& field);
   bool consume(const ColumnMap::Consumer& consumer, std::string_view field, bool missing);
@@ -87,15 +94,12 @@ class FieldReader {
   /// As many as the feature keeps.
   template <class Next>
   bool read_elements(std::int64_t target, const Next& next) {
-    const FeatureConfig& feature = schema_.id_columns[static_cast<std::size_t>(target)].config;
-    const std::int64_t limit =
-        feature.max_length > 0 ? feature.max_length : std::numeric_limits<std::int64_t>::max();
-    const bool keeps_last = feature.keep == "last";
+    const Bag& bag = bags_[static_cast<std::size_t>(target)];
     std::string_view element;
-    while ((keeps_last || row_.num_ids(target) < limit) && next(element)) {
+    while ((bag.keeps_last || row_.num_ids(target) < bag.limit) && next(element)) {
       if (!read_element(target, element)) return false;
     }
-    row_.keep_last_ids(target, limit);
+    if (bag.keeps_last) row_.keep_last_ids(target, bag.limit);
     return true;
   }
 
@@ -113,6 +117,7 @@ class FieldReader {
   std::string unquoted_;    // a field whose quotes had to be removed
   std::string with_point_;  // a number that had a decimal comma
   CanonicalText canonical_;
+  std::vector<Bag> bags_;            // [schema.id_columns]
   std::vector<LabelConfig> labels_;  // [schema.labels] with texts that can be compared
 };
 

@@ -22,7 +22,7 @@ void RowFiller::begin(RowBlock& rows, std::int64_t max_rows) {
     numbers_.push_back(column.data());
   }
   rows.bags.resize(schema_.id_columns.size());
-  bags_.clear();
+  bags_.assign(rows.bags.size(), {});
   for (std::size_t i = 0; i < rows.bags.size(); ++i) {
     RowBlock::Bags& bags = rows.bags[i];
     bags.offsets.resize(lines + 1);
@@ -30,24 +30,28 @@ void RowFiller::begin(RowBlock& rows, std::int64_t max_rows) {
     if (bags.ids.size() < lines) bags.ids.resize(lines);
     const bool weighted = !schema_.id_columns[i].config.weight_separator.empty();
     bags.weights.resize(weighted ? bags.ids.size() : 0);
-    bags_.push_back({bags.ids.data(), bags.offsets.data(), 0});
+    locate(i);
   }
   rows.kept.resize(schema_.kept.size());
   for (Texts& texts : rows.kept) texts.clear();
 }
 
-void RowFiller::push_id(std::int64_t target, std::uint64_t id, float weight) {
+void RowFiller::locate(std::size_t column) {
+  RowBlock::Bags& bags = rows_->bags[column];
+  bags_[column] = {.ids = bags.ids.data(),
+                   .offsets = bags.offsets.data(),
+                   .weights = bags.weights.empty() ? nullptr : bags.weights.data(),
+                   .size = bags_[column].size,
+                   .capacity = std::ssize(bags.ids)};
+}
+
+void RowFiller::grow(std::int64_t target) {
   const auto column = static_cast<std::size_t>(target);
   RowBlock::Bags& bags = rows_->bags[column];
-  const auto at = static_cast<std::size_t>(bags_[column].size++);
-  const bool weighted = !bags.weights.empty();
-  if (at == bags.ids.size()) {
-    bags.ids.resize(at * 2 + 16);
-    if (weighted) bags.weights.resize(bags.ids.size());
-    bags_[column].ids = bags.ids.data();
-  }
-  bags.ids[at] = id;
-  if (weighted) bags.weights[at] = weight;
+  const bool weighted = bags_[column].weights != nullptr;
+  bags.ids.resize(bags.ids.size() * 2 + 16);
+  if (weighted) bags.weights.resize(bags.ids.size());
+  locate(column);
 }
 
 void RowFiller::keep_last_ids(std::int64_t target, std::int64_t limit) {

@@ -43,9 +43,15 @@ class RowFiller {
     Bags& bags = bags_[static_cast<std::size_t>(target)];
     bags.ids[bags.size++] = id;
   }
-  void push_id(std::int64_t target, std::uint64_t id, float weight);  // any other
-  void keep_last_ids(std::int64_t target, std::int64_t limit);        // of the row
-  void put_text(std::int64_t target, std::string_view text);          // of a kept column
+  /// Any other.
+  void push_id(std::int64_t target, std::uint64_t id, float weight) {
+    Bags& bags = bags_[static_cast<std::size_t>(target)];
+    if (bags.size == bags.capacity) grow(target);
+    if (bags.weights != nullptr) bags.weights[bags.size] = weight;
+    bags.ids[bags.size++] = id;
+  }
+  void keep_last_ids(std::int64_t target, std::int64_t limit);  // of the row
+  void put_text(std::int64_t target, std::string_view text);    // of a kept column
 
   void end_row(std::int64_t row_number) {
     for (Bags& bags : bags_) bags.offsets[row_ + 1] = bags.size;
@@ -66,8 +72,13 @@ class RowFiller {
   struct Bags {
     std::uint64_t* ids;
     std::int64_t* offsets;
+    float* weights;     // null: there are none
     std::int64_t size;  // ids so far
+    std::int64_t capacity;
   };
+
+  void grow(std::int64_t target);
+  void locate(std::size_t column);
 
   const Schema& schema_;
   const std::size_t num_labels_;
