@@ -69,7 +69,7 @@ class Node:
 
         self._launch("store", None, [self._options.train_program, "store", "--host", host,
                                      "--port", "0"],
-                     launcher_variables(self._options) | {"SATRAP_TOKEN": self._token}, on_line)
+                     {"SATRAP_TOKEN": self._token}, on_line)
         self._store_url = url
         return await asyncio.wait_for(url, timeout_s)
 
@@ -176,7 +176,8 @@ class Node:
         err = make(self._loop, self._output, kind, name, log)
         self._files[name] = ([out, err], log)
         try:
-            self._processes.append(Process(self._loop, kind, number, command, variables,
+            self._processes.append(Process(self._loop, kind, number, command,
+                                           launcher_variables(self._options) | variables,
                                            out.write_fd, err.write_fd, self._on_exit))
         except (OSError, subprocess.SubprocessError):
             self._close_files(name)

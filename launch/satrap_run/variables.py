@@ -52,7 +52,7 @@ def launcher_variables(options):
 
 
 def shard_variables(options, attempt, token):
-    values = launcher_variables(options) | {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
+    values = {"SATRAP_STORE": attempt.store, "SATRAP_TOKEN": token,
               "SATRAP_ATTEMPT": str(attempt.number), "TORCHELASTIC_RUN_ID": attempt.run_id}
     if options.interface is not None:
         values["SATRAP_INTERFACE"] = options.interface
