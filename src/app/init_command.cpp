@@ -130,7 +130,8 @@ void add_init_command(CLI::App& program, cli::Action& chosen) {
       ->type_name("FILE");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the configuration");
   command->footer(
-      "Reads up to 100,000 rows, or 128 MiB of them. The configuration says in comments what was seen and decided.");
+      "Reads up to 100,000 rows, or 128 MiB of them. The configuration says in comments what was "
+      "seen and decided.");
   command->callback([&chosen, arguments] { chosen = [arguments] { return init(*arguments); }; });
 }
 

@@ -117,7 +117,7 @@ struct JobConfig {
   CheckpointConfig checkpoint;
   ClusterOptions cluster;
   std::string default_run_dir;  // once read, where nobody named another; not part of the file
-  std::string why_not_on_gpu;  // where device was auto and there is one; not part of the file
+  std::string why_not_on_gpu;   // where device was auto and there is one; not part of the file
   void visit(ConfigVisitor& v);
 
   bool is_on_gpu() const { return device == "cuda"; }
