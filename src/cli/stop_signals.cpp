@@ -89,22 +89,22 @@ void StopSignals::watch() {
 }
 
 void StopSignals::take(int signal, pid_t sender) {
-  if (launcher_.pid != 0 && sender == launcher_.pid) {
-    set_stop(signal);
-  } else if (std::exchange(is_signalled_, true)) {
-    die_of(signal);
-  } else if (launcher_.pid == 0 || role_ == Role::kWorker) {
-    set_stop(signal);
-  } else if (!stop_) {
-    const auto limit = launcher_.grace + kServerGrace;
-    announced_ = signal;
-    end_ = std::chrono::steady_clock::now() + limit;
-    log_info(
-        "{}, but not of satrap-run: serves on until the ranks have written their checkpoint, "
-        "at most {} s; once more ends it at once",
-        signal == SIGINT ? "SIGINT" : "SIGTERM",
-        std::chrono::duration_cast<std::chrono::seconds>(limit).count());
-  }
+  const bool is_of_launcher = launcher_.pid != 0 && sender == launcher_.pid;
+  if (!is_of_launcher && std::exchange(is_signalled_, true)) die_of(signal);
+  const bool waits = !is_of_launcher && launcher_.pid != 0 && role_ == Role::kServer;
+  if (!waits) return set_stop(signal);
+  if (!stop_) serve_on(signal);
+}
+
+void StopSignals::serve_on(int signal) {
+  const auto limit = launcher_.grace + kServerGrace;
+  announced_ = signal;
+  end_ = std::chrono::steady_clock::now() + limit;
+  log_info(
+      "{}, but not of satrap-run: serves on until the ranks have written their checkpoint, "
+      "at most {} s; once more ends it at once",
+      signal == SIGINT ? "SIGINT" : "SIGTERM",
+      std::chrono::duration_cast<std::chrono::seconds>(limit).count());
 }
 
 void StopSignals::set_stop(int signal) {

@@ -77,6 +77,7 @@ Json read_manifest(const std::string& path) {
     static_cast<void>(manifest.at("stages").is_object());
     return manifest;
   } catch (const nlohmann::json::exception&) {
+    why.clear();  // the parser's words help nobody
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kCorrupt) throw;
     why = concat(" (", error.what(), ")");

@@ -1,16 +1,17 @@
 #include "satrap/trainer/run_series.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "run_directory.h"
+#include "satrap/core/text.h"
 #include "satrap/data/remote_folder.h"
 
 namespace satrap::trainer {
@@ -22,11 +23,8 @@ namespace fs = std::filesystem;
 std::int64_t number_of(std::string_view folder, const std::string& name) {
   if (!folder.starts_with(name + "-")) return 0;
   folder.remove_prefix(name.size() + 1);
-  std::int64_t number = 0;
-  const char* end = folder.data() + folder.size();
-  const auto [stop, error] = std::from_chars(folder.data(), end, number);
-  const bool is_number = error == std::errc() && stop == end && folder.front() != '0';
-  return is_number && number > 1 ? number : 0;
+  const std::optional<std::int64_t> number = parse_number<std::int64_t>(folder);
+  return number && *number > 1 && folder.front() != '0' ? *number : 0;
 }
 
 std::string with_number(const std::string& first, std::int64_t number) {

@@ -54,6 +54,7 @@ class StopSignals {
   void watch();
   void take(int signal, pid_t sender);
   void set_stop(int signal);
+  void serve_on(int signal);
   void end_service();
   int ms_to_end() const;
 
