@@ -185,9 +185,9 @@ class Satrap:
             began = time.monotonic()
             self("train", f"{name}.yaml", "--overwrite", f"seed={seed}", *self.overrides)
             seconds = max(seconds, time.monotonic() - began)
-            words = [line.split() for line in self("eval", f"{name}.yaml", "--checkpoint", f"runs/{name}", *data)
-                     .splitlines()]
-            values = {line[0]: line[1] for line in words if len(line) == 2}
+            evaluated = self("eval", f"{name}.yaml", "--checkpoint", f"runs/{name}", f"seed={seed}", *self.overrides,
+                             *data)
+            values = dict(line.split() for line in evaluated.splitlines() if len(line.split()) == 2)
             found.append(Scores(*(float(values[field.name]) for field in dataclasses.fields(Scores))))
         return found, seconds
 

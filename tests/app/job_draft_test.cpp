@@ -94,6 +94,8 @@ TEST_F(JobDraftTest, EveryKindOfColumnBecomesAnInputThatTheConfigurationReads) {
   const data::SchemaConfig& schema = config.data.schema;
   EXPECT_EQ(schema.label.column, "click");
   EXPECT_EQ(config.data.batch_size, 0);  // auto
+  EXPECT_THAT(yaml, HasSubstr("early_stopping: {metric: logloss, patience: 5}"));
+  EXPECT_THAT(yaml, HasSubstr("{type: adagrad, lr: 0.06, initial_accumulator: 0.01}"));
   EXPECT_EQ(config.data.eval.fraction, 0.2);
   EXPECT_EQ(config.data.eval.by, "hash");
   ASSERT_EQ(schema.numeric.size(), 2U);
