@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -24,11 +23,8 @@ constexpr std::int64_t kFewRows = 100'000;        // of which a tenth says littl
 constexpr std::int64_t kRowsToLearn = 2'000'000;  // in all epochs together, if they are fewer
 constexpr std::int64_t kMostEpochs = 20;
 constexpr std::int64_t kEvaluationsPerEpoch = 2;
-constexpr std::int64_t kPatience = 5;  // evaluations
-/// The accumulator holds the first steps of rare ids back, which learn by heart what they see once;
-/// bench/own_data.py measures.
-constexpr std::string_view kTable =
-    "{dim: 16, optimizer: {type: adagrad, lr: 0.06, initial_accumulator: 0.01}}";
+constexpr std::int64_t kPatience = 5;     // evaluations
+constexpr double kAccumulator = 10.0;     // times the square of an example's weight in a batch
 constexpr double kManyUnlabelled = 0.05;  // share of rows
 
 /// Text in columns: values on the left, comments on the right.
@@ -286,7 +282,7 @@ class Draft {
 
   void write_model() {
     lines_.add("tables:");
-    lines_.add(concat("  default: ", kTable), "the accumulator holds rare ids back");
+    lines_.add(concat("  default: ", table()), "the accumulator holds rare ids back");
     if (num_features() > kMaxTables) {
       lines_.add("features: {default: {table: shared}}",
                  fmt::format("one table for all, since there are at most {} tables", kMaxTables));
@@ -294,6 +290,15 @@ class Draft {
     lines_.add("model: {type: deepfm, hidden: [128, 64], dropout: 0.3}");
     lines_.add("dense_optimizer: {type: adam, lr: 0.002}");
     write_attention();
+  }
+
+  /// The accumulator holds back the first steps of rare ids, which learn by heart what they see
+  /// once. Gradients are means over a batch, so that it falls with the square of the batch.
+  std::string table() const {
+    const auto batch = static_cast<double>(batch_size());
+    return fmt::format(
+        "{{dim: 16, optimizer: {{type: adagrad, lr: 0.06, initial_accumulator: {:.1g}}}}}",
+        kAccumulator / (batch * batch));
   }
 
   /// How to let the model look at what of a history is like the candidate.
@@ -305,7 +310,7 @@ class Draft {
                     "compares them:",
                     history, candidate));
     const std::string item = yaml_scalar(candidate), list = yaml_scalar(history);
-    lines_.comment(concat("  tables: {items: ", kTable, "}"));
+    lines_.comment(concat("  tables: {items: ", table(), "}"));
     lines_.comment(
         fmt::format("  features: {{{}: {{table: items}}, {}: {{table: items, pooling: "
                     "sequence}}}}",
