@@ -282,7 +282,8 @@ class Draft {
 
   void write_model() {
     lines_.add("tables:");
-    lines_.add(concat("  default: ", table()), "the accumulator holds rare ids back");
+    lines_.add(concat("  default: ", table()),
+               num_epochs() == 1 ? "" : "the accumulator holds rare ids back");
     if (num_features() > kMaxTables) {
       lines_.add("features: {default: {table: shared}}",
                  fmt::format("one table for all, since there are at most {} tables", kMaxTables));
@@ -293,8 +294,10 @@ class Draft {
   }
 
   /// The accumulator holds back the first steps of rare ids, which learn by heart what they see
-  /// once. Gradients are means over a batch, so that it falls with the square of the batch.
+  /// once. Gradients are means over a batch, so that it falls with the square of the batch. In a
+  /// single epoch there is no time for that.
   std::string table() const {
+    if (num_epochs() == 1) return "{dim: 16, optimizer: {type: adagrad, lr: 0.02}}";
     const auto batch = static_cast<double>(batch_size());
     return fmt::format(
         "{{dim: 16, optimizer: {{type: adagrad, lr: 0.06, initial_accumulator: {:.1g}}}}}",

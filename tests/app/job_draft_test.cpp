@@ -208,6 +208,13 @@ TEST_F(JobDraftTest, LineEndsWithinQuotesAreSaid) {
   EXPECT_THAT(notes(), testing::Contains(HasSubstr("1,200 rows have a quote that is not closed")));
 }
 
+TEST_F(JobDraftTest, TheAccumulatorFallsWithTheSquareOfTheBatch) {
+  column("click", click);
+  column("color", color);
+  sample_.total_rows = 75'773;
+  EXPECT_THAT(draft(), HasSubstr("lr: 0.06, initial_accumulator: 0.0002}"));  // a batch of 256
+}
+
 TEST_F(JobDraftTest, ManyRowsAreSeenOnce) {
   column("click", click);
   column("color", color);
@@ -216,6 +223,7 @@ TEST_F(JobDraftTest, ManyRowsAreSeenOnce) {
   const std::string yaml = draft();
   EXPECT_THAT(yaml, HasSubstr("epochs: 1 "));
   EXPECT_THAT(yaml, HasSubstr("about 45,800,000 rows"));
+  EXPECT_THAT(yaml, HasSubstr("optimizer: {type: adagrad, lr: 0.02}"));
   EXPECT_THAT(yaml, Not(HasSubstr("early_stopping")));
   EXPECT_THAT(yaml, Not(HasSubstr("shuffle_rows")));
 }
