@@ -1,4 +1,4 @@
-"""The data sets of own_data.py: samples in a folder, and tables that packages of PyPI bring, which are made into CSV."""
+"""The data sets of own_data.py: samples in a folder, and tables that packages of PyPI bring, made into CSV."""
 import dataclasses
 import importlib.util
 import io
