@@ -287,7 +287,7 @@ def main():
     parser.add_argument("--check", action="store_true",
                         help=f"status 1 if the means over the seeds, on own splits of at least {ENOUGH_ROWS} rows, "
                              f"miss: AUC at most {MARGIN} below the better of LightGBM's on all samples and all "
-                             f"but one packaged set; logloss at most {LOGLOSS_MARGIN:.1%} above it, and calibration "
+                             f"but one packaged set; logloss at most {LOGLOSS_MARGIN:.1%}% above it, and calibration "
                              f"within {CALIBRATION} of 1, each on all but one of the samples and of the packaged sets")
     arguments = parser.parse_args()
     if "SATRAP_OWN_DATA" not in os.environ:
