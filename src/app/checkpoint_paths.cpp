@@ -30,8 +30,8 @@ bool take_suffix(std::string& path, const std::string& suffix) {
 std::string with_newest_run(const std::string& path) {
   const std::string newest = trainer::newest_run(path);
   if (newest != path) {
-    log_info("{}: the newest run of those that began with {}; {}/checkpoints are that one's",
-             newest, path, path);
+    log_info("{}: the newest run of the job; the first one's checkpoints are {}/checkpoints",
+             newest, path);
   }
   return newest;
 }

@@ -43,6 +43,18 @@ def satrap(*args, **kwargs):
     return subprocess.run([SATRAP, *map(str, args)], text=True, **kwargs)
 
 
+def read_terminal(ours):
+    """All that is written to the other side of a pseudo-terminal until it is closed; closes this side."""
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # how Linux reports that the other side is closed
+        pass
+    os.close(ours)
+    return shown
+
+
 class CliTest(unittest.TestCase):
     """A test with its own folder, and assertions on how a program ended."""
 

@@ -8,7 +8,7 @@ import subprocess
 import termios
 import unittest
 
-from cli import SATRAP, TIMEOUT_S, CliTest, without_escapes
+from cli import SATRAP, TIMEOUT_S, CliTest, without_escapes, read_terminal
 
 
 class Progress(CliTest):
@@ -20,13 +20,7 @@ class Progress(CliTest):
                                    stdout=subprocess.PIPE, stderr=theirs,
                                    env={**os.environ, "TERM": "xterm"})
         os.close(theirs)
-        shown = b""
-        try:
-            while piece := os.read(ours, 65536):
-                shown += piece
-        except OSError:  # how Linux reports that the other side is closed
-            pass
-        os.close(ours)
+        shown = read_terminal(ours)
         self.stdout = program.stdout.read().decode()
         program.stdout.close()
         self.assertEqual(program.wait(TIMEOUT_S), 0, shown)

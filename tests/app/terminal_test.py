@@ -4,7 +4,7 @@ import pty
 import subprocess
 import unittest
 
-from cli import SATRAP, TIMEOUT_S, CliTest
+from cli import SATRAP, TIMEOUT_S, CliTest, read_terminal
 
 TITLE = "\x1b]0;pwn\x07"
 
@@ -23,13 +23,7 @@ class Terminal(CliTest):
         program = subprocess.Popen([SATRAP, *map(str, args)], stdin=subprocess.DEVNULL, stdout=theirs,
                                    stderr=subprocess.PIPE, cwd=self.dir)
         os.close(theirs)
-        shown = b""
-        try:
-            while piece := os.read(ours, 65536):
-                shown += piece
-        except OSError:  # how Linux reports that the other side is closed
-            pass
-        os.close(ours)
+        shown = read_terminal(ours)
         error = program.communicate(timeout=TIMEOUT_S)[1]
         self.assertEqual(program.returncode, 0, error)
         return shown
