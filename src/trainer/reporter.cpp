@@ -1,11 +1,11 @@
 #include "reporter.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
+#include "metrics_json.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/shared_files.h"
@@ -16,48 +16,6 @@ namespace satrap::trainer {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// JSON has no NaN: an undefined value is null.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json metrics_json(const Metrics& m) {
-  return {{"loss", number(m.logloss)},
-          {"auc", number(m.auc)},
-          {"ne", number(m.ne)},
-          {"calibration", number(m.calibration)}};
-}
-
-Json evaluation_json(const Evaluation& e) {
-  Json json = {{"examples", e.examples},
-               {"auc", number(e.auc)},
-               {"logloss", number(e.logloss)},
-               {"ne", number(e.ne)},
-               {"calibration", number(e.calibration)}};
-  if (e.grouped) {
-    json["gauc"] = number(e.grouped->auc);
-    json["groups"] = e.grouped->num_groups;
-  }
-  for (const Evaluation& label : e.labels) json["labels"][label.label] = evaluation_json(label);
-  return json;
-}
-
-/// Of each label, the columns of its bins.
-Json reliability_json(const Evaluation& e) {
-  Json labels = Json::array();
-  for (const Evaluation& label : e.labels.empty() ? std::vector{e} : e.labels) {
-    Json columns = {{"label", label.label},
-                    {"examples", Json::array()},
-                    {"predicted", Json::array()},
-                    {"positives", Json::array()}};
-    for (const ReliabilityBin& bin : label.reliability) {
-      columns["examples"].push_back(bin.examples);
-      columns["predicted"].push_back(bin.predicted);
-      columns["positives"].push_back(bin.positives);
-    }
-    labels.push_back(std::move(columns));
-  }
-  return labels;
-}
 
 Json early_stopping_json(const EarlyStopping& e) {
   const bool has_best = e.state().best_step >= 0;
