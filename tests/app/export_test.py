@@ -89,9 +89,6 @@ class Export(CliTest):
         self.succeed(*self.command)
         npy = {name: [np.load(self.out / f"{name}.{part}.npy") for part in ["keys", "weights"]]
                for name in ["C1", "C2", "C26"]}
-        rows = [dict(zip([f"I{i}" for i in range(1, 14)] + [f"C{i}" for i in range(1, 27)],
-                         line.split("\t")[1:])) for line in (self.dir / "train.tsv").read_text().splitlines()[:20]]
-        scores = satrap.Scorer(self.out).score(rows)
         self.assertIn("safetensors", self.fail_with(2, *self.command, "--overwrite", "--format", "onnx"))
         self.succeed(*self.command, "--overwrite", "--format", "safetensors")
         about = json.loads((self.out / "export.json").read_text())
@@ -101,7 +98,15 @@ class Export(CliTest):
         for name, arrays in npy.items():
             np.testing.assert_array_equal(tables[name][0], arrays[0])
             np.testing.assert_array_equal(tables[name][1], arrays[1])
-        self.assertEqual(satrap.Scorer(self.out).score(rows).tobytes(), scores.tobytes())
+
+    @unittest.skipIf(WHY_NOT, WHY_NOT)
+    def test_safetensors_give_the_same_scores(self):
+        rows = [dict(zip([f"I{i}" for i in range(1, 14)] + [f"C{i}" for i in range(1, 27)],
+                         line.split("\t")[1:])) for line in (self.dir / "train.tsv").read_text().splitlines()[:20]]
+        self.succeed(*self.command)
+        scores = satrap.Scorer(self.out).score(rows).tobytes()
+        self.succeed(*self.command, "--overwrite", "--format", "safetensors")
+        self.assertEqual(satrap.Scorer(self.out).score(rows).tobytes(), scores)
 
     @unittest.skipIf(WHY_NOT, WHY_NOT)
     def test_a_table_without_rows(self):
