@@ -6,8 +6,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "src/dense/fp32_product.h"
 #include "src/dense/gemm.h"
+#include "src/dense/tiled_product.h"
 
 // Libtorch for aarch64 does not export its BLAS.
 // NOLINTNEXTLINE(readability-identifier-naming): the name in the Fortran BLAS
@@ -64,7 +64,7 @@ void BM_Product(benchmark::State& state) {
       kind == 0   ? Operands{xs, false, ws, true, Matrix(result.data(), kRows, out)}
       : kind == 1 ? Operands{ys, false, ws, false, Matrix(result.data(), kRows, in)}
                   : Operands{ys, true, xs, false, Matrix(result.data(), out, in)};
-  Fp32Product product;
+  TiledProduct product(fp32_tiles(inspect_cpu()));
   for (auto _ : state) {
     if (state.range(3) == 1) {
       multiply_by_blas(operands);

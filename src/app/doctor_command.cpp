@@ -108,9 +108,12 @@ int doctor() {
   std::string torch, precision = "fp32";
   try {
     torch = dense::describe_libtorch();
-    precision = describe_precision();
   } catch (const Error& error) {
     torch = fmt::format("off: {}", error.what());
+  }
+  try {
+    precision = describe_precision();
+  } catch (const Error&) {  // bf16 takes libtorch here, and its line says why there is none
   }
   text += line("torch", torch);
   text += line("precision", precision);

@@ -7,9 +7,9 @@
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "src/dense/dense_state.h"
+#include "src/dense/gemm.h"
 #include "src/dense/gradient_sum.h"
 #include "src/dense/graph_network.h"
-#include "src/dense/libtorch.h"
 #include "src/dense/model.h"
 #include "src/dense/ops.h"
 #include "src/dense/reduce.h"
@@ -33,7 +33,7 @@ class Network : public DenseNetwork {
         precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool) {
-    if (precision == Precision::kBf16) libtorch();  // if it is missing, that is said at the start
+    Gemm{precision};  // if something is missing, that is said at the start
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);
     model_ = make_model(model, shape, layout_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "satrap/core/error.h"
+#include "src/dense/libtorch.h"
 #include "src/dense/ops.h"
 
 namespace satrap::dense {
@@ -10,7 +11,16 @@ namespace {
 
 constexpr std::int64_t kBlockRows = 256;  // of a result computed in parallel
 
+const ProductTiles* tiles_of(Precision precision) {
+  static const Cpu cpu = inspect_cpu();
+  return precision == Precision::kBf16 ? bf16_tiles(cpu) : &fp32_tiles(cpu);
+}
+
 }  // namespace
+
+Gemm::Gemm(Precision precision) : tiles_(tiles_of(precision)) {
+  if (tiles_ == nullptr) libtorch();
+}
 
 void Gemm::multiply(ConstMatrix a,
                     bool transpose_a,
@@ -21,18 +31,18 @@ void Gemm::multiply(ConstMatrix a,
   const std::int64_t num_blocks =
       pool_ == nullptr ? 1 : std::max<std::int64_t>(1, (c.rows + kBlockRows - 1) / kBlockRows);
   const auto size = static_cast<std::size_t>(num_blocks);
-  if (precision_ == Precision::kBf16) {
+  if (tiles_ == nullptr) {
     if (bf16_.size() < size) bf16_.resize(size);
   } else {
-    if (fp32_.size() < size) fp32_.resize(size);
+    while (tiled_.size() < size) tiled_.emplace_back(*tiles_);
   }
   const auto block = [&](std::int64_t i, ConstMatrix a_part, Matrix c_part) {
     const auto own = static_cast<std::size_t>(i);
-    if (precision_ == Precision::kBf16) {
+    if (tiles_ == nullptr) {
       bf16_[own].multiply(a_part, transpose_a, b, transpose_b, c_part, end.accumulate);
       if (end.bias != nullptr) add_bias(c_part, end.bias, end.relu);
     } else {
-      fp32_[own].multiply(a_part, transpose_a, b, transpose_b, c_part, end);
+      tiled_[own].multiply(a_part, transpose_a, b, transpose_b, c_part, end);
     }
   };
   if (num_blocks <= 1) {

@@ -36,7 +36,7 @@ const Libtorch& libtorch() {
   static const Libtorch& opened =
       open({.file = "libsatrap_libtorch.so",
             .entry = "",
-            .needed_for = "train.precision: bf16, model: torchscript, model.engine: graph and the "
+            .needed_for = "train.precision: bf16 on this CPU, model: torchscript, model.engine: graph and the "
                           "export of a network",
             .remedy = "it is built and installed with satrap"},
            "libtorch_cpu.so");

@@ -56,17 +56,20 @@ struct __attribute__((packed, may_alias)) PartInMemory {
   SimdPart value;
 };
 
+inline SimdPart load_part(const float* p) {
+  return reinterpret_cast<const PartInMemory*>(p)->value;
+}
+inline void store_part(float* p, const SimdPart& v) {
+  reinterpret_cast<PartInMemory*>(p)->value = v;
+}
+
 inline Simd load(const float* p) {
   Simd v;
-  for (std::int64_t i = 0; i < Simd::kParts; ++i) {
-    v.parts[i] = reinterpret_cast<const PartInMemory*>(p + i * kPartFloats)->value;
-  }
+  for (std::int64_t i = 0; i < Simd::kParts; ++i) v.parts[i] = load_part(p + i * kPartFloats);
   return v;
 }
 inline void store(float* p, const Simd& v) {
-  for (std::int64_t i = 0; i < Simd::kParts; ++i) {
-    reinterpret_cast<PartInMemory*>(p + i * kPartFloats)->value = v.parts[i];
-  }
+  for (std::int64_t i = 0; i < Simd::kParts; ++i) store_part(p + i * kPartFloats, v.parts[i]);
 }
 
 inline float sum(const Simd& v) {

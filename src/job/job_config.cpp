@@ -65,10 +65,10 @@ void TrainConfig::visit(ConfigVisitor& v) {
       "t see exactly the updates of steps <= t-1-bound.");
   v.field(
       "precision", precision,
-      "Precision of the dense network's matrix products. bf16 rounds their operands and "
-      "results, as autocast does. So does fp16, where libtorch computes the network (model.engine "
-      "graph, which is a GPU's): the loss is multiplied by a scale, so that small gradients are "
-      "not "
+      "Precision of the dense network's matrix products. bf16 rounds their operands and, where "
+      "libtorch computes them, their results, as autocast does: on a CPU with AMX or without "
+      "AVX-512 BF16, and in model.engine graph. So does fp16, in model.engine graph, which is a "
+      "GPU's: the loss is multiplied by a scale, so that small gradients are not "
       "lost. The scale starts at 65536; a step whose gradient overflows updates nothing and halves "
       "it, 2000 finite steps in a row double it, up to 2^24. Steps that it made skip are counted "
       "apart from max_nonfinite_steps, unless it was 1. tf32, on a GPU alone, takes the 10 leading "
