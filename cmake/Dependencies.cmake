@@ -17,6 +17,7 @@ find_package(ZLIB 1.2.13 REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(GTest 1.12 REQUIRED CONFIG)
 find_package(benchmark 1.7 REQUIRED CONFIG)
+find_package(dnnl 2.6 QUIET CONFIG)  # dense_product_bench compares with it
 
 # Packages that come without a usable CMake config: a header and a library.
 function(_satrap_find_library target header library version_macro minimum)

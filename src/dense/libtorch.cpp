@@ -33,13 +33,14 @@ const Libtorch& open(LoadedLibrary library, const std::string& torch) {
 }  // namespace
 
 const Libtorch& libtorch() {
-  static const Libtorch& opened =
-      open({.file = "libsatrap_libtorch.so",
-            .entry = "",
-            .needed_for = "train.precision: bf16 on this CPU, model: torchscript, model.engine: graph and the "
-                          "export of a network",
-            .remedy = "it is built and installed with satrap"},
-           "libtorch_cpu.so");
+  static const Libtorch& opened = open(
+      {.file = "libsatrap_libtorch.so",
+       .entry = "",
+       .needed_for =
+           "train.precision: bf16 on this CPU, model: torchscript, model.engine: graph and the "
+           "export of a network",
+       .remedy = "it is built and installed with satrap"},
+      "libtorch_cpu.so");
   return opened;
 }
 

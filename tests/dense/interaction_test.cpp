@@ -20,10 +20,35 @@ TEST(DotInteractionOps, InteractionIsTheDotProductsBelowTheDiagonal) {
   EXPECT_EQ(interaction(none, rest, 1, 2), Floats{39});
 }
 
+TEST(DotInteractionOps, OfAnySizeItIsTheDefinition) {
+  std::mt19937_64 random(2);
+  for (const std::int64_t width : {1, 15, 16, 17, 32}) {
+    for (const std::int64_t fields : {1, 15, 16, 17, 26, 33}) {
+      constexpr std::int64_t kRows = 3;
+      Floats first = whole(random, static_cast<std::size_t>(kRows * width));
+      Floats rest = whole(random, static_cast<std::size_t>(kRows * fields * width));
+      Floats expected;
+      for (std::int64_t r = 0; r < kRows; ++r) {
+        const auto vector = [&](std::int64_t i) {
+          return i == 0 ? first.data() + r * width : rest.data() + (r * fields + i - 1) * width;
+        };
+        for (std::int64_t i = 1; i <= fields; ++i) {
+          for (std::int64_t j = 0; j < i; ++j) {
+            float sum = 0.0F;
+            for (std::int64_t k = 0; k < width; ++k) sum += vector(i)[k] * vector(j)[k];
+            expected.push_back(sum);
+          }
+        }
+      }
+      EXPECT_EQ(interaction(first, rest, kRows, width), expected) << fields << " of " << width;
+    }
+  }
+}
+
 TEST(DotInteractionOps, GradientsOfTheInteraction) {
   std::mt19937_64 random(1);
   for (const std::int64_t width : {1, 3, 16, 21}) {
-    for (const std::int64_t fields : {1, 2, 7}) {
+    for (const std::int64_t fields : {1, 2, 7, 18}) {
       constexpr std::int64_t kRows = 2;
       const std::int64_t n = fields + 1;
       Floats first = whole(random, static_cast<std::size_t>(kRows * width));

@@ -10,7 +10,7 @@ struct Avx2 : Parts<Floats, kFloats> {
   static constexpr std::int64_t kVector = kFloats;
   using Vector = Floats;
   static constexpr std::int64_t kTileRows[] = {12, 6, 4};  // of 16 registers
-  static constexpr std::int64_t kWidest = 2, kWidestOfStrips = 3;
+  static constexpr std::int64_t kWidest = 2, kWidestOfStrips = 3, kStripsInPlace = 8;
   __attribute__((always_inline)) static inline Vector multiply_add(Vector sums,
                                                                    float left,
                                                                    Vector right) {

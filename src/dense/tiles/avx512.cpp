@@ -4,6 +4,7 @@ namespace satrap::dense {
 namespace {
 
 struct Avx512 : Avx512Registers {
+  static constexpr std::int64_t kStripsInPlace = 32;
   __attribute__((always_inline)) static inline Vector multiply_add(Vector sums,
                                                                    float left,
                                                                    Vector right) {

@@ -18,9 +18,9 @@ struct Blocks : Copies<Cpu> {
   /// The columns of a product in panels, as wide as each other or one register wider, and its rows
   /// in strips.
   struct Cut {
-    std::int64_t vectors, panels, widest,
-        height;  // `vectors`, and of them the widest panel's, are registers
-    bool copies_left, copies_right;
+    std::int64_t vectors, panels;                 // registers of a row, and panels
+    std::int64_t widest, height;                  // registers of the widest panel, rows of a strip
+    bool copies_left, copies_right, copies_last;  // the last panel may be copied alone
 
     explicit Cut(const ProductTask& task) : vectors(pieces(task.cols, kVector)) {
       const bool is_strip = task.rows <= Cpu::kTileRows[0];  // then each number of b is read once
@@ -35,15 +35,16 @@ struct Blocks : Copies<Cpu> {
       if (copies_left && widest < Cpu::kWidestOfStrips && height > Copies<Cpu>::kStrip) {
         height = height / Copies<Cpu>::kStrip * Copies<Cpu>::kStrip;
       }
-      copies_right = task.b.col_step != 1 || task.cols % kVector != 0 ||
-                     (task.rows > height && task.b.row_step > kNearStep);
+      copies_right = task.b.col_step != 1 ||
+                     (task.rows > Cpu::kStripsInPlace * height && task.b.row_step > kNearStep);
+      copies_last = copies_right || task.cols % kVector != 0;  // a register would read past the end
     }
 
     /// The first column of a panel.
     std::int64_t begin(std::int64_t panel) const { return vectors * panel / panels * kVector; }
 
     std::int64_t right_floats(std::int64_t depth) const {
-      return copies_right ? depth * pieces(widest * kVector, 16) * 16 : 0;
+      return copies_last ? depth * pieces(widest * kVector, 16) * 16 : 0;
     }
     std::int64_t left_floats(std::int64_t rows, std::int64_t depth) const {
       return copies_left ? depth * pieces(rows, height) * height : 0;
@@ -109,7 +110,7 @@ struct Blocks : Copies<Cpu> {
     for (std::int64_t p = 0; p < cut.panels; ++p) {
       const std::int64_t j = cut.begin(p), width = cut.begin(p + 1) - j;
       ProductOperand b{block.b.data + j * block.b.col_step, block.b.row_step, block.b.col_step};
-      if (cut.copies_right) {
+      if (p + 1 < cut.panels ? cut.copies_right : cut.copies_last) {
         Copies<Cpu>::copy_panel(b, block.depth, least(width, block.cols - j), width, panel);
         b = {panel, width, 1};
       }
