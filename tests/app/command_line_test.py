@@ -82,8 +82,8 @@ class Help(CliTest):
         for status, arguments, words in [
                 (0, ["doctor"], ["off: libsatrap_libtorch.so", "cannot be opened"]),
                 (0, ["train", job, "train.precision=fp32"], []),
-                (1, ["train", job, "train.precision=bf16", f"run_dir={self.dir / 'bf16'}"],
-                 ["error: libsatrap_libtorch.so", "train.precision: bf16", "cannot be opened"])]:
+                (1, ["train", job, "model.engine=graph", f"run_dir={self.dir / 'graph'}"],
+                 ["error: libsatrap_libtorch.so", "model.engine: graph", "cannot be opened"])]:
             done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S)
             self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}\n{done.stderr}")
             for word in words:

@@ -2,8 +2,8 @@
 portable_bits.json, which was recorded on one architecture and must match on every other one.
 
 The jobs hash strings, transform numbers and cut them into quantiles; rows are initialised, rounded stochastically
-(bf16) and updated; the dense network uses satrap's own products, in fp32. The promise does not cover products of
-libtorch (train.precision: bf16), nor results of libm (see README.md).
+(bf16) and updated; the dense network uses satrap's own products, in fp32. The promise does not cover products in
+bf16, those of libtorch, nor results of libm (see README.md).
 
 SATRAP_RECORD=1 writes the file."""
 
