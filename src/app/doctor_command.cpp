@@ -105,7 +105,7 @@ int doctor() {
   text += line("memory", describe_memory(machine));
   text += line("cache", describe_cache());
   text += line("libc", machine.libc);
-  std::string torch, precision = "fp32";
+  std::string torch, precision;
   try {
     torch = dense::describe_libtorch();
   } catch (const Error& error) {
@@ -113,7 +113,8 @@ int doctor() {
   }
   try {
     precision = describe_precision();
-  } catch (const Error&) {  // bf16 takes libtorch here, and its line says why there is none
+  } catch (const Error&) {
+    precision = "fp32";  // bf16 takes libtorch here, and its line says why there is none
   }
   text += line("torch", torch);
   text += line("precision", precision);

@@ -33,7 +33,7 @@ class Network : public DenseNetwork {
         precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool) {
-    Gemm{precision};  // if something is missing, that is said at the start
+    const Gemm fails_at_the_start(precision);  // if something is missing, not with the first batch
     logits_ = layout_.add_scratch(num_labels_);
     dlogits_ = layout_.add_scratch(num_labels_);
     model_ = make_model(model, shape, layout_);

@@ -12,10 +12,10 @@ template <std::size_t D, class Vector, std::size_t... E>
 __attribute__((always_inline)) inline void exchange_blocks(Vector& low,
                                                            Vector& high,
                                                            std::index_sequence<E...>) {
-  constexpr std::size_t n = sizeof...(E);
+  constexpr std::size_t kSize = sizeof...(E);
   const Vector a = low, b = high;
-  low = __builtin_shufflevector(a, b, ((E & D) != 0 ? n + E - D : E)...);
-  high = __builtin_shufflevector(a, b, ((E & D) != 0 ? n + E : E + D)...);
+  low = __builtin_shufflevector(a, b, ((E & D) != 0 ? kSize + E - D : E)...);
+  high = __builtin_shufflevector(a, b, ((E & D) != 0 ? kSize + E : E + D)...);
 }
 
 /// Rows of a square of vectors of N elements, a power of two, become its columns.

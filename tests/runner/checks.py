@@ -23,10 +23,12 @@ def check_format(jobs, clock, show):
 
 def tidied(folder):
     """Sources of modules, programs, tests and benchmarks, several of them as one, since most of the time goes into
-    headers that all of them include. The tests that compile every source and header alone would add nothing and are
-    left out."""
-    files = [entry["file"] for entry in json.loads((folder / "compile_commands.json").read_text())]
-    return [file for file in files if "/Unity/" in file and not any(part in file for part in NOT_TIDIED)]
+    headers that all of them include; and those of modules that are compiled alone, for their flags. The tests that
+    compile every source and header alone would add nothing and are left out."""
+    entries = json.loads((folder / "compile_commands.json").read_text())
+    files = [entry["file"] for entry in entries
+             if "/Unity/" in entry["file"] or "-o CMakeFiles/satrap_" in entry["command"]]
+    return [file for file in files if not any(part in file for part in NOT_TIDIED)]
 
 
 def check_tidy(jobs, clock, show):
