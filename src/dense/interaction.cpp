@@ -23,7 +23,6 @@ struct Work {
   float* transposed;  // [width_padded, n_padded]; backward: the triangle, [n_padded, n_padded]
   float* products;    // [n_padded, n_padded]
   float* line;        // the triangle of an example row after row, and slack
-  float* end;
 
   Work(std::int64_t num_vectors, std::int64_t vector_width, float* work)
       : n(num_vectors),
@@ -33,8 +32,13 @@ struct Work {
         vectors(work),
         transposed(vectors + n_padded * width_padded),
         products(transposed + n_padded * std::max(width_padded, n_padded)),
-        line(products + n_padded * n_padded),
-        end(line + n * (n - 1) / 2 + kSimdFloats) {}
+        line(products + n_padded * n_padded) {}
+
+  static std::int64_t floats(std::int64_t num_vectors, std::int64_t vector_width) {
+    const std::int64_t n = padded(num_vectors), width = padded(vector_width);
+    return n * width + n * std::max(width, n) + n * n + num_vectors * (num_vectors - 1) / 2 +
+           kSimdFloats;
+  }
 
   // The vectors of row r.
   void read(ConstMatrix first, ConstMatrix rest, std::int64_t r) const {
@@ -98,8 +102,7 @@ void add_or_set(const Simd& v, float* to, std::int64_t count, bool add) {
 }  // namespace
 
 std::int64_t dot_interaction_work(std::int64_t num_vectors, std::int64_t width) {
-  const Work w(num_vectors, width, nullptr);
-  return w.end - w.vectors;
+  return Work::floats(num_vectors, width);
 }
 
 void dot_interaction(ConstMatrix first,
@@ -108,7 +111,7 @@ void dot_interaction(ConstMatrix first,
                      float* work,
                      Matrix out) {
   const Work w((first.cols > 0 ? 1 : 0) + rest.cols / width, width, work);
-  std::fill(work, w.end, 0.0F);
+  std::fill_n(work, Work::floats(w.n, width), 0.0F);
   for (std::int64_t r = 0; r < rest.rows; ++r) {
     w.read(first, rest, r);
     w.transpose_vectors();
@@ -144,7 +147,7 @@ void dot_interaction_backward(ConstMatrix first,
   const std::int64_t has_first = first.cols > 0 ? 1 : 0;
   const Work w(has_first + rest.cols / width, width, work);
   float* const triangle = w.transposed;
-  std::fill(work, w.end, 0.0F);
+  std::fill_n(work, Work::floats(w.n, width), 0.0F);
   for (std::int64_t r = 0; r < rest.rows; ++r) {
     w.read(first, rest, r);
     std::copy_n(dout.row(r), w.n * (w.n - 1) / 2, w.line);

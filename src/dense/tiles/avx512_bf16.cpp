@@ -68,13 +68,12 @@ bool is_along_depth(std::int64_t depth_step, std::int64_t other_step) {
   return depth_step == 1 && other_step != 1;
 }
 
-/// The task on pairs of both operands, which are in `pairs`.
-ProductTask on_pairs(const ProductTask& task, const float* pairs) {
+/// The task on pairs of both operands.
+ProductTask on_pairs(const ProductTask& task, const float* left, const float* right) {
   ProductTask on = task;
   on.depth = pieces(task.depth, 2);
-  on.a = is_along_depth(task.a.col_step, task.a.row_step) ? ProductOperand{pairs, on.depth, 1}
-                                                          : ProductOperand{pairs, 1, task.rows};
-  const float* const right = pairs + Pairs::floats(task.rows, task.depth);
+  on.a = is_along_depth(task.a.col_step, task.a.row_step) ? ProductOperand{left, on.depth, 1}
+                                                          : ProductOperand{left, 1, task.rows};
   on.b = is_along_depth(task.b.row_step, task.b.col_step) ? ProductOperand{right, 1, on.depth}
                                                           : ProductOperand{right, task.cols, 1};
   return on;
@@ -85,7 +84,7 @@ std::int64_t pairs_floats(const ProductTask& task) {
 }
 
 std::int64_t work_floats(const ProductTask& task) {
-  return pairs_floats(task) + Blocks<Avx512Bf16>::work_floats(on_pairs(task, nullptr));
+  return pairs_floats(task) + Blocks<Avx512Bf16>::work_floats(on_pairs(task, nullptr, nullptr));
 }
 
 void multiply(const ProductTask& task, float* work) {
@@ -100,7 +99,7 @@ void multiply(const ProductTask& task, float* work) {
   } else {
     Pairs::across_depth(task.b.data, task.b.row_step, task.cols, task.depth, right);
   }
-  Blocks<Avx512Bf16>::multiply(on_pairs(task, work), work + pairs_floats(task));
+  Blocks<Avx512Bf16>::multiply(on_pairs(task, work, right), work + pairs_floats(task));
 }
 
 }  // namespace
