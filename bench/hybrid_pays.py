@@ -9,9 +9,9 @@ delay in microseconds, rate in Mbit/s). Every round trains once in each mode, in
 generated click log and from the same start, which differs between rounds; a summary.json gives examples
 per second, the AUC on held-out rows and the staleness seen. DIR gets results.jsonl (a line per run; later calls add to it), table.md and plot.svg.
 
-A mode that ends in +exclusive or +shared has a cache of rows of that policy, which is how its gain is measured:
+A mode that ends in +cache has a cache of rows, which is how its gain is measured:
 
-    bench/hybrid_pays.py --out DIR --ranks 1 --modes sync,hybrid:4,sync+exclusive,hybrid:4+shared --cache 13MiB
+    bench/hybrid_pays.py --out DIR --ranks 1 --modes sync,hybrid:4,sync+cache,hybrid:4+cache --cache 13MiB
 
 Ratios and AUC differences are taken within a round and their medians reported. --check makes the exit
 status 1 unless, on every link, hybrid(4) has 2.6 times the throughput of sync and 0.9 times that of
@@ -49,7 +49,8 @@ def parse():
     p.add_argument("--link", action="append", type=link, help="DELAY_US,RATE_MBIT (default 1000,1000 and 200,10000)")
     p.add_argument("--modes", default=",".join(MODES), help=f"default {','.join(MODES)}")
     p.add_argument("--ranks", type=int, default=2)
-    p.add_argument("--cache", default="64MiB", help="embedding.cache.memory of modes that name a policy")
+    p.add_argument("--split", action="store_true", help="every second rank is beside the shards, not across the link")
+    p.add_argument("--cache", default="64MiB", help="embedding.cache.memory of modes with +cache")
     p.add_argument("--rows", type=int, default=400_000, help="training rows; a quarter as many are held out")
     p.add_argument("--scale", default="0.1", help="factor on the number of ids, see `satrap data generate`")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -116,7 +117,7 @@ def train(args, mode, settings, run_dir):
     name, _, staleness = mode.partition(":")
     settings = [*settings, *args.settings, f"train.mode={name}", f"run_dir={run_dir}"]
     if cache:
-        settings += [f"embedding.cache.memory={args.cache}", f"embedding.cache.policy={cache}"]
+        settings.append(f"embedding.cache.memory={args.cache}")
     if staleness:
         settings.append(f"train.staleness={staleness}")
     network = {**os.environ, "SATRAP_INTERFACE": "link0", "OMP_NUM_THREADS": "1"}
@@ -138,7 +139,8 @@ def run_ranks(args, command, found, network):
         port = server.getsockname()[1]
     attempt = Attempt(0, secrets.token_hex(4), found["SATRAP_STORE"], "127.0.0.1", port)
     with contextlib.ExitStack() as stack:
-        ranks = [stack.enter_context(running(inside("b", command), env=network | rank_variables(
+        ends = "ba" if args.split else "bb"
+        ranks = [stack.enter_context(running(inside(ends[rank % 2], command), env=network | rank_variables(
             options, attempt, found["SATRAP_TOKEN"], rank), stdout=subprocess.DEVNULL)) for rank in range(args.ranks)]
         for number, rank in enumerate(ranks):
             if rank.wait(args.timeout_s) != 0:
@@ -210,7 +212,7 @@ def mode_order(mode):
 def label(mode):
     mode, _, cache = mode.partition("+")
     name, _, staleness = mode.partition(":")
-    return (f"{name}({staleness})" if staleness else name) + (f" with {cache} cache" if cache else "")
+    return (f"{name}({staleness})" if staleness else name) + (f" with {cache}" if cache else "")
 
 
 def load(out):

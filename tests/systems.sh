@@ -121,7 +121,7 @@ on_arm64() {
   local builder=$scratch/builder target=$scratch/target
   settings=()
   fresh_system "$builder" bookworm || return
-  install_in "$builder" cmake ninja-build ccache g++-aarch64-linux-gnu qemu-user-static python3 || return
+  install_in "$builder" cmake ninja-build ccache g++-aarch64-linux-gnu protobuf-compiler qemu-user-static python3 || return
   register_qemu "$builder/usr/bin/qemu-aarch64-static" || return
   fresh_system "$target" bookworm arm64 || return
   say "./launch/setup.sh run, under qemu"

@@ -25,10 +25,10 @@ void backward_update(benchmark::State& state, Workload& workload) {
                                "steps of tables");
   device().copy(steps_on_device.data(), steps.data(), steps_on_device.bytes(), workload.stream);
   time_batches(state, workload, [&](Batch& batch) {
-    device().backward_update(workload.cache->view(), batch.view(), FloatType::kBf16,
-                             batch.vectors.data(), workload.axes.optimizer,
-                             reinterpret_cast<const TableStep*>(steps_on_device.data()),
-                             workload.stream);
+    device().backward_update(
+        {workload.cache->view(), batch.view(), FloatType::kBf16, batch.vectors.data(),
+         workload.axes.optimizer, reinterpret_cast<const TableStep*>(steps_on_device.data())},
+        workload.stream);
   });
   const Batch& batch = *workload.batches[0];
   const auto unique = static_cast<double>(workload.num_unique(batch));
@@ -52,9 +52,10 @@ void backward_gradients(benchmark::State& state, Workload& workload) {
   const Memory out(device(), backend::Place::kDevice, load().ids() * workload.layout.padded_dim * 4,
                    "gradients");
   time_batches(state, workload, [&](Batch& batch) {
-    device().backward_gradients(workload.layout, batch.view(), FloatType::kBf16,
-                                batch.vectors.data(), nullptr, reinterpret_cast<float*>(out.data()),
-                                workload.stream);
+    device().backward_gradients(
+        {workload.layout, batch.view(), FloatType::kBf16, batch.vectors.data(), nullptr,
+         reinterpret_cast<float*>(out.data())},
+        workload.stream);
   });
   const Batch& batch = *workload.batches[0];
   const double written = static_cast<double>(workload.num_unique(batch)) *

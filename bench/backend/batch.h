@@ -8,7 +8,7 @@
 
 #include "bench/backend/axes.h"
 #include "bench/backend/zipf.h"
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/backend/stream.h"
 #include "satrap/core/hash.h"
 
@@ -115,7 +115,7 @@ class Batch {
 
  private:
   Memory keys_, offsets_, features_, long_bags_;
-  backend::Plan plan_;
+  backend::DevicePlan plan_;
 };
 
 }  // namespace satrap::bench

@@ -18,10 +18,10 @@ void export_dirty(benchmark::State& state, Workload& workload) {
   std::int64_t first = 0;
   time_batches(state, workload, [&](Batch&) {
     first = (first + sets) % (cache.size.num_sets - sets);
-    device().list_slots(cache, backend::ListMode::kDirty, first, sets, list.view(),
-                        workload.stream);
-    device().gather_rows(cache, list.view().slots, list.view().count, 0, max_rows, staging.data(),
-                         workload.stream);
+    device().list_slots({cache, first, sets, list.view()}, workload.stream);
+    device().gather_rows(
+        {cache, {list.view().slots, list.view().count, 0, max_rows}, staging.data()},
+        workload.stream);
   });
   const double rows = download_one(list.view().count);
   const double bytes = rows * 2 * static_cast<double>(workload.layout.row_bytes) +

@@ -1,5 +1,6 @@
 // Misses of the cache's policies on streams of keys, beside Belady's optimum: by the operations of
-// the host device, as a trainer uses them. bench/README.md has results; `cache_policies --help`.
+// the host device, as a trainer uses them. bench/journal/caches.md has results; `cache_policies
+// --help`.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +21,7 @@
 
 #include "bench/backend/zipf.h"
 #include "satrap/backend/cache.h"
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/backend/window.h"
 #include "satrap/core/error.h"
 
@@ -169,7 +170,7 @@ class Run {
     bags.row_stride = layout_.padded_dim;
     const backend::PlanView view = plan_.view(bags.num_ids);
     timed(result_.plan_seconds, [&] {
-      device_->build_plan(bags, cache_.view().size.num_sets, layout_.padded_dim, view, {});
+      device_->build_plan({bags, cache_.view().size.num_sets, layout_.padded_dim, view}, {});
     });
     return view;
   }
@@ -177,8 +178,11 @@ class Run {
   void touch(std::int64_t batch, std::int64_t resolved) {
     const backend::PlanView view = plan(batch);
     timed(result_.touch_seconds, [&] {
-      device_->touch(cache_.view(), window_.view(), view,
-                     {static_cast<std::uint32_t>(batch), static_cast<std::uint32_t>(resolved)}, {});
+      device_->touch({cache_.view(),
+                      window_.view(),
+                      view,
+                      {static_cast<std::uint32_t>(batch), static_cast<std::uint32_t>(resolved)}},
+                     {});
     });
   }
 
@@ -194,7 +198,7 @@ class Run {
       arguments.halving_log2 = std::bit_width(static_cast<std::uint32_t>(8 * depth_)) - 1;
     }
     timed(result_.resolve_seconds,
-          [&] { device_->resolve(cache_.view(), view, arguments, plan_.misses(), {}); });
+          [&] { device_->resolve({cache_.view(), view, arguments, plan_.misses()}, {}); });
     result_.misses += plan_.misses().counts->misses;
   }
 
@@ -206,7 +210,7 @@ class Run {
   const backend::Cache cache_;
   const backend::Window window_;
   const backend::PlanScratch scratch_;
-  const backend::Plan plan_;
+  const backend::DevicePlan plan_;
   std::vector<std::int32_t> overflow_ =
       std::vector<std::int32_t>(static_cast<std::size_t>(stream_.max_unique));
   Result result_;

@@ -8,8 +8,9 @@ namespace {
 void pool_forward(benchmark::State& state, Workload& workload) {
   workload.prepare();
   time_batches(state, workload, [&](Batch& batch) {
-    device().pool_forward(workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16,
-                          batch.vectors.data(), workload.stream);
+    device().pool_forward(
+        {workload.cache->view(), batch.bags, batch.view(), FloatType::kBf16, batch.vectors.data()},
+        workload.stream);
   });
   const Batch& batch = *workload.batches[0];
   const auto n = static_cast<double>(batch.bags.num_ids);

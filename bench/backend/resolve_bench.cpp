@@ -48,10 +48,12 @@ void resolve(benchmark::State& state, Workload& workload) {
       [&](Batch& batch) {
         workload.resolve(batch, number);
         const backend::MissView& m = batch.misses();
-        device().gather_rows(cache, m.writeback_slots, &m.counts->writebacks, 0, max_rows,
-                             staging.data(), workload.stream);
-        device().scatter_rows(cache, m.miss_slots, &m.counts->misses, 0, max_rows, staging.data(),
-                              workload.stream);
+        device().gather_rows(
+            {cache, {m.writeback_slots, &m.counts->writebacks, 0, max_rows}, staging.data()},
+            workload.stream);
+        device().scatter_rows(
+            {cache, {m.miss_slots, &m.counts->misses, 0, max_rows}, staging.data()},
+            workload.stream);
       });
   const Batch& batch = *workload.batches[0];
   const auto counts = download_one(batch.misses().counts);

@@ -37,7 +37,7 @@ struct Workload {
   }
 
   void build(Batch& batch) const {
-    device().build_plan(batch.bags, size.num_sets, layout.padded_dim, batch.view(), stream);
+    device().build_plan({batch.bags, size.num_sets, layout.padded_dim, batch.view()}, stream);
   }
   backend::ResolveArguments arguments(std::uint32_t number) const {
     return {.batch = number,
@@ -46,7 +46,7 @@ struct Workload {
             .max_overflow = size.overflow_rows};
   }
   void resolve(Batch& batch, std::uint32_t number) const {
-    device().resolve(cache->view(), batch.view(), arguments(number), batch.misses(), stream);
+    device().resolve({cache->view(), batch.view(), arguments(number), batch.misses()}, stream);
   }
   /// Plans and slots of all batches, once.
   void prepare() {
@@ -117,7 +117,7 @@ struct Workload {
 
   void prefill() {
     const std::int64_t wanted = size.num_slots() * axes.load_percent / 100;
-    const backend::Plan plan(device(), scratch, load().ids());
+    const backend::DevicePlan plan(device(), scratch, load().ids());
     for (std::int64_t begin = wanted; begin > 0; begin -= std::min(begin, load().ids())) {
       const std::int64_t n = std::min(begin, load().ids());
       std::vector<Key> keys;
@@ -137,8 +137,8 @@ struct Workload {
       bags.num_ids = n;
       bags.num_examples = bags.num_features = bags.num_vectors = 1;
       bags.row_stride = layout.padded_dim;
-      device().build_plan(bags, size.num_sets, layout.padded_dim, plan.view(n), stream);
-      device().resolve(cache->view(), plan.view(n), arguments(next), plan.misses(), stream);
+      device().build_plan({bags, size.num_sets, layout.padded_dim, plan.view(n)}, stream);
+      device().resolve({cache->view(), plan.view(n), arguments(next), plan.misses()}, stream);
       ++next;
       stream.wait_until_idle();
     }

@@ -15,9 +15,9 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
-#include "satrap/data/loader.h"
-#include "src/data/block_parser.h"
-#include "src/data/line_cutter.h"
+#include "satrap/data/open_rows.h"
+#include "src/data/text/block_parser.h"
+#include "src/data/text/line_cutter.h"
 
 namespace satrap::data {
 namespace {
@@ -56,7 +56,7 @@ class JsonFile {
   DataConfig config() const {
     DataConfig config;
     config.schema_name = "criteo";
-    config.format = "json";
+    config.format = DataFormat::kJson;
     config.train.path = {path_.string()};
     config.reader_threads = 1;
     return config;
@@ -134,7 +134,7 @@ void BM_BatchesJson(benchmark::State& state) {
   std::int64_t rows = 0;
   for (auto _ : state) {
     const auto batches =
-        open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
+        open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
     Batch batch;
     while (batches->next(batch)) rows += batch.num_examples;
   }

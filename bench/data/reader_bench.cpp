@@ -14,9 +14,9 @@
 
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
-#include "satrap/data/loader.h"
-#include "src/data/line_cutter.h"
-#include "src/data/row_parser.h"
+#include "satrap/data/open_rows.h"
+#include "src/data/text/line_cutter.h"
+#include "src/data/text/row_parser.h"
 
 namespace satrap::data {
 namespace {
@@ -167,7 +167,7 @@ BENCHMARK(BM_ParseCsv)->Unit(benchmark::kMicrosecond);
 std::int64_t read_all(const DataConfig& config) {
   const Schema schema = resolve_schema(config);
   const auto batches =
-      open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
+      open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
   std::int64_t rows = 0;
   Batch batch;
   while (batches->next(batch)) rows += batch.num_examples;

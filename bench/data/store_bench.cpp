@@ -11,8 +11,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "src/data/random_file.h"
-#include "src/data/read_ahead.h"
+#include "src/data/files/random_file.h"
+#include "src/data/files/read_ahead.h"
 
 namespace satrap::data {
 namespace {

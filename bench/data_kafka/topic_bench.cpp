@@ -12,7 +12,7 @@
 #include <librdkafka/rdkafka.h>
 #include <unistd.h>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/row_block.h"
 #include "satrap/data/synthetic.h"
 #include "satrap/data/synthetic_tsv.h"
@@ -111,7 +111,7 @@ void BM_Batches(benchmark::State& state) {
   std::int64_t rows = 0;
   for (auto _ : state) {
     const auto source =
-        open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
+        open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
     Batch batch;
     while (source->next(batch)) rows += batch.num_examples;
   }

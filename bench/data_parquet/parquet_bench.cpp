@@ -18,8 +18,8 @@
 #include <parquet/properties.h>
 
 #include "satrap/core/hash.h"
-#include "satrap/data/loader.h"
-#include "src/data/parquet_rows.h"
+#include "satrap/data/open_rows.h"
+#include "src/data/columnar/parquet_rows.h"
 #include "tests/data_parquet/parquet_table.h"
 
 namespace satrap::data {
@@ -137,7 +137,7 @@ void batches(benchmark::State& state, const std::string& path, const std::string
   std::int64_t passes = 0;
   for (auto _ : state) {
     const auto source =
-        open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
+        open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {.batch_size = 2048});
     Batch batch;
     while (source->next(batch)) benchmark::DoNotOptimize(batch.ids.data());
     ++passes;

@@ -60,7 +60,7 @@ void step(benchmark::State& state,
   state.counters["examples/s"] = benchmark::Counter(examples, benchmark::Counter::kIsRate);
 }
 
-job::ModelConfig of_type(const char* type) {
+job::ModelConfig of_type(job::ModelType type) {
   job::ModelConfig config;
   config.type = type;
   return config;
@@ -69,11 +69,11 @@ job::ModelConfig of_type(const char* type) {
 #define SATRAP_STEP_BENCH(...) \
   BENCHMARK_CAPTURE(step, __VA_ARGS__)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond)
 
-SATRAP_STEP_BENCH(dlrm, of_type("dlrm"), 16);
-SATRAP_STEP_BENCH(dlrm_bf16, of_type("dlrm"), 16, Precision::kBf16);
-SATRAP_STEP_BENCH(deepfm, of_type("deepfm"), 17);
-SATRAP_STEP_BENCH(dcn_v2, of_type("dcn_v2"), 16);
-SATRAP_STEP_BENCH(logistic, of_type("logistic"), 1);
+SATRAP_STEP_BENCH(dlrm, of_type(job::ModelType::kDlrm), 16);
+SATRAP_STEP_BENCH(dlrm_bf16, of_type(job::ModelType::kDlrm), 16, Precision::kBf16);
+SATRAP_STEP_BENCH(deepfm, of_type(job::ModelType::kDeepFm), 17);
+SATRAP_STEP_BENCH(dcn_v2, of_type(job::ModelType::kDcnV2), 16);
+SATRAP_STEP_BENCH(logistic, of_type(job::ModelType::kLogistic), 1);
 
 }  // namespace
 }  // namespace satrap::dense

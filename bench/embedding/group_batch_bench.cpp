@@ -1,4 +1,4 @@
-// The batch of a row group for a device, on the host and one thread: ids become keys in pinned
+// The batch of a table group for a device, on the host and one thread: ids become keys in pinned
 // memory. CPU time per example, and ids per second.
 
 #include <benchmark/benchmark.h>
@@ -30,7 +30,7 @@ void fill_and_upload(benchmark::State& state, const Shape& shape) {
   const auto device = backend::make_host_device();
   const backend::Stream stream(*device);
   const FeatureLayout layout(features, tables, FeatureLayout::kDeviceColumns);
-  const RowGroups groups(features, tables, 1);
+  const TableGroups groups(features, tables, 1);
   ThreadPool pool(1);
   GroupBatch group(*device, layout, groups.groups()[0], pool);
   std::int64_t ids = 0, steps = 0;

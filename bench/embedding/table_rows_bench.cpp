@@ -15,7 +15,7 @@ constexpr std::int64_t kBatches = 32;
 
 enum class Stage { kPlan, kForward, kBackward, kStep };
 
-std::int64_t bytes_moved(const Workload& w, const Plan& plan, Stage stage) {
+std::int64_t bytes_moved(const Workload& w, const BatchPlan& plan, Stage stage) {
   const auto row = static_cast<std::int64_t>(sizeof(float)) * w.tables[0]->spec().dim;
   const std::int64_t gather = plan.num_occurrences() * row;
   const auto dense = static_cast<std::int64_t>(w.pooled.values().size() * sizeof(float));
@@ -33,7 +33,9 @@ std::int64_t bytes_moved(const Workload& w, const Plan& plan, Stage stage) {
   return 0;
 }
 
-const Plan& plan_of(const BatchRows& rows) { return static_cast<const PlannedRows&>(rows).plan(); }
+const BatchPlan& plan_of(const BatchRows& rows) {
+  return static_cast<const PlannedRows&>(rows).plan();
+}
 
 void run(benchmark::State& state, Workload& w, Stage stage) {
   std::int64_t step = 0, ids = 0, bytes = 0;

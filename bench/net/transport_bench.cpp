@@ -37,7 +37,7 @@
 
 #include "satrap/net/connection.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/net/server.h"
 #include "src/net/socket.h"
 #include "tests/support/temporary_directory.h"
@@ -98,7 +98,7 @@ void read_all(const Fd& fd, void* data, std::int64_t bytes) {
 }
 
 void serve_tcp(const std::string& folder, const Shape& shape) {
-  FileStore store(folder);
+  FileRendezvous store(folder);
   const Fd listener = listen_tcp("127.0.0.1", 0);
   store.set("tcp", std::to_string(local_port(listener)));
   wait_ready(listener.get(), POLLIN, soon());
@@ -120,7 +120,7 @@ void run_tcp(const std::string& folder,
              const Shape& shape,
              std::int64_t exchanges,
              const std::function<void()>& start) {
-  FileStore store(folder);
+  FileRendezvous store(folder);
   const Fd fd = connect_tcp("127.0.0.1", std::stoll(store.wait("tcp", soon())), soon());
   set_blocking(fd);
   start();
@@ -213,7 +213,7 @@ void run_gloo(const std::string& folder,
 // ----------------------------------------------------------------------------- net::Connection
 
 void serve_net(const std::string& folder, const Shape& shape) {
-  FileStore store(folder);
+  FileRendezvous store(folder);
   const Endpoint endpoint{EndpointOptions{}};
   std::atomic<bool> was_used{false};
   const Server server(endpoint, store, "bench", {}, [&](std::unique_ptr<ServerCall>& call) {
@@ -231,7 +231,7 @@ void run_net(const std::string& folder,
              const Shape& shape,
              std::int64_t exchanges,
              const std::function<void()>& start) {
-  FileStore store(folder);
+  FileRendezvous store(folder);
   const Endpoint endpoint{EndpointOptions{}};
   Connection connection(endpoint, store, "bench", "client", soon());
   start();

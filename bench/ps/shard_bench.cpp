@@ -15,7 +15,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
 #include "src/ps/row_work.h"
@@ -67,7 +67,7 @@ void through_shards(benchmark::State& state) {
   const std::int64_t dim = state.range(0), num_shards = state.range(2);
   const auto batches = batches_of(state.range(1));
   const TemporaryDirectory folder;
-  const auto store = std::make_shared<net::FileStore>(folder.path());
+  const auto store = std::make_shared<net::FileRendezvous>(folder.path());
   const net::Endpoint server_end({.token = "t"}), client_end({.token = "t"});
   std::vector<std::unique_ptr<ShardServer>> servers;
   for (std::int64_t s = 0; s < num_shards; ++s) {
@@ -75,9 +75,10 @@ void through_shards(benchmark::State& state) {
         std::make_unique<ShardServer>(server_end, *store, tables_of(dim), 1,
                                       ShardServerOptions{.shard = s, .num_shards = num_shards}));
   }
-  ShardClient client(
+  const auto owned = ShardClient::create(
       client_end, store, tables_of(dim), 1,
       {.num_shards = num_shards, .encoding = static_cast<FloatType>(state.range(3))});
+  ShardClient& client = *owned;
   client.begin({.session = 1, .staleness = kStaleness});
 
   std::vector<StepRows> rows(kWindow);

@@ -37,10 +37,10 @@ struct Moment {
 };
 
 std::deque<data::Batch> read_all(const job::JobConfig& config) {
-  const data::Schema schema = data::resolve_schema(config.data);
-  const auto transforms = data::fit_transforms(config.data, schema, config.seed);
+  const data::Dataset data(config.data);
+  const auto transforms = data::fit_transforms(data, config.seed);
   const auto source =
-      data::open_batches(config.data, schema, transforms, data::Role::kTrain,
+      data::open_batches(data, transforms, data::Role::kTrain,
                          {.seed = config.seed, .batch_size = config.data.batch_size});
   std::deque<data::Batch> batches;
   for (data::Batch batch; source->next(batch);) batches.push_back(batch);

@@ -26,7 +26,7 @@ constexpr int kBlocks = kQuads == 1   ? 8
                         : kQuads == 4 ? 4
                                       : 3;
 
-/// What a group sums: occurrences [begin, begin + count), for the key or the chunk `number`.
+/// The occurrences that a group sums: [begin, begin + count), for the key or the chunk `number`.
 struct alignas(16) Item {
   std::uint32_t begin, count, number;
   std::int32_t place;  // -1: nothing is summed
@@ -64,7 +64,7 @@ __device__ inline void sum_occurrences(const Group& group,
   // All groups of the warp take as many turns as the one with the most occurrences.
   const auto turns = static_cast<int>(__reduce_max_sync(kAllLanes, count));
   const auto mine_turns = static_cast<int>(count);
-  // Where a row is one quad per lane, lanes beyond its end have no turn.
+  // If a row is one quad per lane, lanes beyond its end have no turn.
   const int loads = kQuads > 1 || group.lane < lanes.quads ? mine_turns : 0;
 #pragma unroll 1
   for (int i = 0; i < turns; i += kRows) {
@@ -299,6 +299,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kQuads>)
     sink.use(group, lanes, plan, unique, place, fetched, sum);
   }
 }
+
+/// backward_update of one optimizer (backward_update.h), each instantiated in its own source file.
+template <RowOptimizerType kType>
+void backward_update_of(const Grids& grids, const BackwardUpdate& operation, StreamRef stream);
 
 /// Queues all passes. `Sink<kQuads>` is made by make_sink(integral_constant<int, kQuads>).
 template <class MakeSink>

@@ -3,10 +3,7 @@
 namespace satrap::backend {
 
 template void backward_update_of<RowOptimizerType::kAdam>(const Grids&,
-                                                          const UpdateArguments&,
-                                                          const PlanView&,
-                                                          FloatType,
-                                                          const void*,
+                                                          const BackwardUpdate&,
                                                           StreamRef);
 
 }  // namespace satrap::backend

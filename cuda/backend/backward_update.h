@@ -33,47 +33,12 @@ struct UpdateSink {
   }
 };
 
-/// backward_update of one optimizer; each is instantiated in its own source file.
 template <RowOptimizerType kType>
-void backward_update_of(const Grids& grids,
-                        const UpdateArguments& arguments,
-                        const PlanView& plan,
-                        FloatType grad_type,
-                        const void* grad,
-                        StreamRef stream) {
-  launch_backward(grids, arguments.cache.layout.padded_dim, plan, grad_type, grad, stream,
+void backward_update_of(const Grids& grids, const BackwardUpdate& operation, StreamRef stream) {
+  const UpdateArguments arguments{operation.cache, operation.steps};
+  launch_backward(grids, operation.cache.layout.padded_dim, operation.plan, operation.grad_type,
+                  operation.grad, stream,
                   [&](auto quads) { return UpdateSink<kType, quads()>{{arguments}}; });
 }
-
-extern template void backward_update_of<RowOptimizerType::kSgd>(const Grids&,
-                                                                const UpdateArguments&,
-                                                                const PlanView&,
-                                                                FloatType,
-                                                                const void*,
-                                                                StreamRef);
-extern template void backward_update_of<RowOptimizerType::kAdagrad>(const Grids&,
-                                                                    const UpdateArguments&,
-                                                                    const PlanView&,
-                                                                    FloatType,
-                                                                    const void*,
-                                                                    StreamRef);
-extern template void backward_update_of<RowOptimizerType::kRowwiseAdagrad>(const Grids&,
-                                                                           const UpdateArguments&,
-                                                                           const PlanView&,
-                                                                           FloatType,
-                                                                           const void*,
-                                                                           StreamRef);
-extern template void backward_update_of<RowOptimizerType::kAdam>(const Grids&,
-                                                                 const UpdateArguments&,
-                                                                 const PlanView&,
-                                                                 FloatType,
-                                                                 const void*,
-                                                                 StreamRef);
-extern template void backward_update_of<RowOptimizerType::kFtrl>(const Grids&,
-                                                                 const UpdateArguments&,
-                                                                 const PlanView&,
-                                                                 FloatType,
-                                                                 const void*,
-                                                                 StreamRef);
 
 }  // namespace satrap::backend

@@ -226,7 +226,7 @@ void* CudaDevice::end_recording(StreamRef stream) {
   return executable;
 }
 
-// What the error has left of the recording may be nothing.
+// The error may have left nothing of the recording.
 void CudaDevice::abandon_recording(StreamRef stream) noexcept {
   cudaGraph_t graph = nullptr;
   static_cast<void>(cudaStreamEndCapture(native(stream), &graph));

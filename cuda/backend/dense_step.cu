@@ -45,27 +45,21 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void CudaDevice::cancel_update(const float* flag, const PlanView& plan, StreamRef stream) {
+void CudaDevice::cancel_update(const CancelUpdate& operation, StreamRef stream) {
+  const auto& [flag, plan] = operation;
   if (plan.num_ids > 0) launch(empty_plan, 1, stream, flag, plan.counts);
 }
 
-void CudaDevice::dropout_factors(const Dropout& dropout,
-                                 std::int64_t first_example,
-                                 std::int64_t rows,
-                                 std::int64_t columns,
-                                 float* out,
-                                 std::int64_t stride,
-                                 StreamRef stream) {
+void CudaDevice::dropout_factors(const DropoutFactors& operation, StreamRef stream) {
+  const auto& [dropout, first_example, rows, columns, out, stride] = operation;
   if (rows * columns == 0) return;
   launch(fill_factors, grids_.grid_for(rows * columns, kThreads), stream, dropout, first_example,
          rows, columns, out, stride);
 }
 
-void CudaDevice::add_in_order(std::span<const float* const> vectors,
-                              std::int64_t count,
-                              float* sum,
-                              StreamRef stream) {
-  check_added(vectors);
+void CudaDevice::add_in_order(const AddInOrder& operation, StreamRef stream) {
+  check_arguments(operation);
+  const auto& [vectors, count, sum] = operation;
   if (count == 0) return;
   Vectors added{};
   std::ranges::copy(vectors, added.begins);

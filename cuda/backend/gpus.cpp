@@ -1,4 +1,4 @@
-// What this machine has of GPUs. Nothing here makes a context, which would take memory on each GPU
+// The GPUs of this machine. Nothing here makes a context, which would take memory on each GPU
 // that is asked about.
 #include "cuda/backend/gpus.h"
 

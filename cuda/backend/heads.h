@@ -7,7 +7,7 @@
 
 namespace satrap::backend {
 
-/// Of tags in order: whether occurrence j is the first of its key, and the first of its set.
+/// Tells of tags in order whether occurrence j is the first of its key, and the first of its set.
 struct HeadAt {
   const std::uint64_t* tags;
   std::int64_t num_sets;

@@ -18,7 +18,7 @@ __device__ bool is_scaled(Pooling pooling) {
   return pooling == Pooling::kMean || pooling == Pooling::kSqrtN;
 }
 
-/// What an id adds to the sum of its bag's weights.
+/// The term of an id in the sum of its bag's weights.
 __device__ float term_of(Pooling pooling, float weight) {
   return pooling == Pooling::kMean ? weight : weight * weight;
 }
@@ -279,13 +279,10 @@ std::int64_t warps_per_long_bag(const Grids& grids, const Bags& bags) {
 
 }  // namespace
 
-void CudaDevice::build_plan(const Bags& bags,
-                            std::int64_t num_sets,
-                            std::int64_t padded_dim,
-                            const PlanView& plan,
-                            StreamRef stream) {
+void CudaDevice::build_plan(const BuildPlan& operation, StreamRef stream) {
+  check_arguments(operation);
+  const auto& [bags, num_sets, padded_dim, plan] = operation;
   const std::int64_t n = plan.num_ids;
-  check_arguments(bags, num_sets, plan);
   fill(plan.counts, 0, sizeof(PlanCounts), stream);
   if (n == 0) return;
   const std::int64_t num_bags = bags.num_features * bags.num_examples;

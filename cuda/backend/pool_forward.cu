@@ -160,14 +160,10 @@ __global__ void __launch_bounds__(kThreads, kQuads <= 2 ? 8 : 4) pool_rows(Cache
 
 }  // namespace
 
-void CudaDevice::pool_forward(const CacheView& cache,
-                              const Bags& bags,
-                              const PlanView& plan,
-                              FloatType out_type,
-                              void* out,
-                              StreamRef stream) {
+void CudaDevice::pool_forward(const PoolForward& operation, StreamRef stream) {
+  const auto& [cache, bags, plan, out_type, out] = operation;
   if (bags.num_vectors == 0) return;
-  pool_long_bags(grids_, cache, bags, plan, out_type, out, stream);
+  pool_long_bags(grids_, operation, stream);
   const RowLanes lanes = row_lanes(cache.layout.padded_dim, 0);
   const unsigned grid = grids_.grid_for(bags.num_vectors, kThreads >> lanes.log2_lanes);
   with_quads_per_lane(lanes, [&](auto quads) {

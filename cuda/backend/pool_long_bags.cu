@@ -186,13 +186,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 }  // namespace
 
-void pool_long_bags(const Grids& grids,
-                    const CacheView& cache,
-                    const Bags& bags,
-                    const PlanView& plan,
-                    FloatType out_type,
-                    void* out,
-                    StreamRef stream) {
+void pool_long_bags(const Grids& grids, const PoolForward& operation, StreamRef stream) {
+  const auto& [cache, bags, plan, out_type, out] = operation;
   if (bags.num_long_bags == 0) return;
   const std::int64_t warps = bags.num_long_bags * num_strips(cache.layout);
   const auto run = [&](auto kernel) {

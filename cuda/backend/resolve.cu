@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::uint64_t tag = plan.unique_tags[u];
     const std::int32_t slot = find(cache, tag);
     plan.slots[u] = slot < 0 ? find_shared(arguments, tag) : slot;
-    if (slot < 0 || arguments.mode != ResolveMode::kTrain) continue;
+    if (slot < 0) continue;
     const bool counts = cache.policy != EvictionPolicy::kLru;
     pin(cache, plan, arguments, slot, static_cast<std::uint32_t>(u),
         counts ? cache.last_needed[slot] : 0, counts ? cache.frequency[slot] : 0);
@@ -145,9 +145,7 @@ __device__ void admit(const CacheView& cache,
       const int k = lowest(missing);
       const std::uint32_t unique = first + static_cast<std::uint32_t>(k);
       const std::uint64_t tag = __shfl_sync(kAllLanes, my_tag, k);
-      const int way = arguments.mode == ResolveMode::kTrain
-                          ? set.victim(cache.policy, arguments.completed)
-                          : -1;
+      const int way = set.victim(cache.policy, arguments.completed);
       const std::uint32_t record = at + tile.a;
       bool saves = false;
       if (way == lane) {
@@ -241,12 +239,9 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void CudaDevice::resolve(const CacheView& cache,
-                         const PlanView& plan,
-                         const ResolveArguments& arguments,
-                         const MissView& misses,
-                         StreamRef stream) {
-  check_arguments(cache, arguments);
+void CudaDevice::resolve(const Resolve& operation, StreamRef stream) {
+  check_arguments(operation);
+  const auto& [cache, plan, arguments, misses] = operation;
   fill(misses.counts, 0, sizeof(ResolveCounts), stream);
   if (plan.num_ids == 0) return;
   const std::int64_t max_tiles = (plan.num_ids + kTileRuns - 1) / kTileRuns;

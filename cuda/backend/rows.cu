@@ -10,18 +10,11 @@ namespace satrap::backend {
 
 namespace {
 
-/// The rows of a copy.
-struct Range {
-  const std::int32_t* slots;
-  const std::uint32_t* count;
-  std::int64_t begin, max_rows;
-};
-
 /// Copies rows between their slots and staging, 16 bytes per lane, a row per group of lanes.
 /// Staging has the host's layout; in a slot the header is last.
 template <bool kToStaging>
 __global__ void __launch_bounds__(kThreads)
-    move_rows(CacheView cache, Range range, uint4* staging, int log2_lanes) {
+    move_rows(CacheView cache, SlotRange range, uint4* staging, int log2_lanes) {
   const Group group(log2_lanes);
   const int units = static_cast<int>(cache.layout.row_bytes / RowLayout::kUnit);
   const std::int64_t left = static_cast<std::int64_t>(*range.count) - range.begin;
@@ -51,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
 template <bool kToStaging>
 void copy_rows(const Grids& grids,
                const CacheView& cache,
-               const Range& range,
+               const SlotRange& range,
                std::byte* staging,
                StreamRef stream) {
   if (range.max_rows <= 0) return;
@@ -62,7 +55,7 @@ void copy_rows(const Grids& grids,
 
 /// Copies rows from where they are into their slots, as move_rows does from staging.
 __global__ void __launch_bounds__(kThreads)
-    load_units(CacheView cache, Range range, const uint4* const* rows, int log2_lanes) {
+    load_units(CacheView cache, SlotRange range, const uint4* const* rows, int log2_lanes) {
   const Group group(log2_lanes);
   const int units = static_cast<int>(cache.layout.row_bytes / RowLayout::kUnit);
   const std::int64_t count = *range.count;
@@ -79,33 +72,27 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__device__ bool is_listed(const CacheView& cache, ListMode mode, std::int64_t slot) {
-  return cache.digests[slot] != 0 && (mode == ListMode::kAll || cache.dirty[slot] != kClean);
+__device__ bool is_listed(const CacheView& cache, std::int64_t slot) {
+  return cache.digests[slot] != 0 && cache.dirty[slot] != kClean;
 }
 
 /// A warp per set.
-__global__ void __launch_bounds__(kThreads) count_slots(CacheView cache,
-                                                        ListMode mode,
-                                                        std::int64_t first_set,
-                                                        std::int64_t num_sets,
-                                                        SlotList list) {
+__global__ void __launch_bounds__(kThreads)
+    count_slots(CacheView cache, std::int64_t first_set, std::int64_t num_sets, SlotList list) {
   for (std::int64_t s = global_thread() / 32; s < num_sets; s += num_threads() / 32) {
     const std::int64_t slot = (first_set + s) * kWays + threadIdx.x % 32;
-    const std::uint32_t listed = __ballot_sync(0xFFFFFFFFU, is_listed(cache, mode, slot));
+    const std::uint32_t listed = __ballot_sync(0xFFFFFFFFU, is_listed(cache, slot));
     if (threadIdx.x % 32 == 0)
       list.set_counts[s] = {static_cast<std::uint32_t>(__popc(listed)), 0, 0, 0};
   }
 }
 
-__global__ void __launch_bounds__(kThreads) write_slots(CacheView cache,
-                                                        ListMode mode,
-                                                        std::int64_t first_set,
-                                                        std::int64_t num_sets,
-                                                        SlotList list) {
+__global__ void __launch_bounds__(kThreads)
+    write_slots(CacheView cache, std::int64_t first_set, std::int64_t num_sets, SlotList list) {
   for (std::int64_t s = global_thread() / 32; s < num_sets; s += num_threads() / 32) {
     const std::uint32_t lane = threadIdx.x % 32;
     const std::int64_t slot = (first_set + s) * kWays + lane;
-    const bool mine = is_listed(cache, mode, slot);
+    const bool mine = is_listed(cache, slot);
     const std::uint32_t listed = __ballot_sync(0xFFFFFFFFU, mine);
     const std::uint32_t before = s == 0 ? 0 : list.set_counts[s - 1].a;
     const auto rank = static_cast<std::uint32_t>(__popc(listed & ((1U << lane) - 1U)));
@@ -126,55 +113,37 @@ __global__ void __launch_bounds__(kThreads) clear_dirty(CacheView cache, SlotLis
 
 }  // namespace
 
-void CudaDevice::gather_rows(const CacheView& cache,
-                             const std::int32_t* slots,
-                             const std::uint32_t* count,
-                             std::int64_t begin,
-                             std::int64_t max_rows,
-                             std::byte* staging,
-                             StreamRef stream) {
-  copy_rows<true>(grids_, cache, {slots, count, begin, max_rows}, staging, stream);
+void CudaDevice::gather_rows(const GatherRows& operation, StreamRef stream) {
+  copy_rows<true>(grids_, operation.cache, operation.from, operation.staging, stream);
 }
 
-void CudaDevice::scatter_rows(const CacheView& cache,
-                              const std::int32_t* slots,
-                              const std::uint32_t* count,
-                              std::int64_t begin,
-                              std::int64_t max_rows,
-                              const std::byte* staging,
-                              StreamRef stream) {
-  copy_rows<false>(grids_, cache, {slots, count, begin, max_rows}, const_cast<std::byte*>(staging),
+void CudaDevice::scatter_rows(const ScatterRows& operation, StreamRef stream) {
+  copy_rows<false>(grids_, operation.cache, operation.to, const_cast<std::byte*>(operation.staging),
                    stream);
 }
 
-void CudaDevice::load_rows(const CacheView& cache,
-                           const std::int32_t* slots,
-                           const std::uint32_t* count,
-                           std::int64_t max_rows,
-                           const std::byte* const* rows,
-                           StreamRef stream) {
+void CudaDevice::load_rows(const LoadRows& operation, StreamRef stream) {
+  const auto& [cache, slots, count, max_rows, rows] = operation;
   if (max_rows <= 0) return;
   const int log2_lanes = row_lanes(cache.layout.row_bytes / 4, 0).log2_lanes;
   launch(load_units, grids_.grid_for(max_rows, kThreads >> log2_lanes), stream, cache,
-         Range{slots, count, 0, max_rows}, reinterpret_cast<const uint4* const*>(rows), log2_lanes);
+         SlotRange{slots, count, 0, max_rows}, reinterpret_cast<const uint4* const*>(rows),
+         log2_lanes);
 }
 
-void CudaDevice::list_slots(const CacheView& cache,
-                            ListMode mode,
-                            std::int64_t first_set,
-                            std::int64_t num_sets,
-                            const SlotList& list,
-                            StreamRef stream) {
-  check_arguments(cache, first_set, num_sets);
+void CudaDevice::list_slots(const ListSlots& operation, StreamRef stream) {
+  check_arguments(operation);
+  const auto& [cache, first_set, num_sets, list] = operation;
   fill(list.count, 0, sizeof(std::uint32_t), stream);
   if (num_sets == 0) return;
   const unsigned grid = grids_.grid_for(num_sets, kWarps);
-  launch(count_slots, grid, stream, cache, mode, first_set, num_sets, list);
+  launch(count_slots, grid, stream, cache, first_set, num_sets, list);
   inclusive_sum(list.prims_scratch, list.prims_scratch_bytes, list.set_counts, num_sets, stream);
-  launch(write_slots, grid, stream, cache, mode, first_set, num_sets, list);
+  launch(write_slots, grid, stream, cache, first_set, num_sets, list);
 }
 
-void CudaDevice::mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) {
+void CudaDevice::mark_clean(const MarkClean& operation, StreamRef stream) {
+  const auto& [cache, list] = operation;
   launch(clear_dirty, grids_.grid_for(cache.size.num_slots(), kThreads), stream, cache, list);
 }
 

@@ -81,12 +81,9 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void CudaDevice::touch(const CacheView& cache,
-                       const WindowView& window,
-                       const PlanView& plan,
-                       const TouchArguments& arguments,
-                       StreamRef stream) {
-  check_arguments(window, arguments);
+void CudaDevice::touch(const Touch& operation, StreamRef stream) {
+  check_arguments(operation);
+  const auto& [cache, window, plan, arguments] = operation;
   if (plan.num_ids == 0) return;
   const unsigned grid = grids_.grid_for(plan.num_ids, kThreads);
   const std::int64_t line = arguments.batch % window.size.depth * window.size.max_keys;

@@ -7,9 +7,10 @@
 #include "cuda/backend/lanes.h"
 #include "cuda/backend/quad.h"
 #include "satrap/backend/operations.h"
+#include "satrap/kernels/row_formulas.h"
 
-/// The row optimizers on the device, a quad of weights at a time. Formulas: row_optimizer.h. The
-/// fused multiplications and additions, and the order of sums, are exactly those of row_update.h.
+/// The row optimizers on the device, a quad of weights at a time, by the formulas of
+/// row_formulas.h. The order of sums is exactly that of row_update.h.
 namespace satrap::backend {
 
 /// Everything about an update that is the same for all rows.
@@ -24,32 +25,6 @@ struct UpdateArguments {
 
 namespace detail {
 
-/// One element's step of an optimizer that uses only that element. a and b: its state.
-template <RowOptimizerType kType>
-__device__ inline void step_element(const RowStep& s, float grad, float& w, float& a, float& b) {
-  const float g = fmaf(s.weight_decay, w, grad);
-  if constexpr (kType == RowOptimizerType::kSgd) {
-    w = fmaf(-s.lr, g, w);
-  } else if constexpr (kType == RowOptimizerType::kAdagrad) {
-    a = fmaf(g, g, a);
-    w -= s.lr * g / (sqrtf(a) + s.eps);
-  } else if constexpr (kType == RowOptimizerType::kAdam) {
-    a = fmaf(s.beta1, a, s.one_minus_beta1 * g);
-    b = fmaf(s.beta2, b, s.one_minus_beta2 * g * g);
-    w -= s.lr * a / (sqrtf(b) + s.eps);
-  } else {
-    static_assert(kType == RowOptimizerType::kFtrl);
-    const float old_root = sqrtf(b);
-    b = fmaf(g, g, b);
-    const float root = sqrtf(b);
-    const float sigma = (root - old_root) * s.ftrl_inverse_lr;
-    a = fmaf(-sigma, w, fmaf(s.factor, g, a));
-    const float curvature = fmaf(s.ftrl_beta + root, s.ftrl_inverse_lr, s.ftrl_l2);
-    const float pulled = (copysignf(s.ftrl_l1, a) - a) / curvature;
-    w = fabsf(a) <= s.ftrl_l1 ? 0.0F : pulled;
-  }
-}
-
 template <RowOptimizerType kType>
 __device__ inline void step_quad(const RowStep& s, float4 grad, float4& w, float4& a, float4& b) {
   step_element<kType>(s, grad.x, w.x, a.x, b.x);
@@ -58,8 +33,8 @@ __device__ inline void step_quad(const RowStep& s, float4 grad, float4& w, float
   step_element<kType>(s, grad.w, w.w, a.w, b.w);
 }
 
-/// What is read of a row before its gradient is there: all numbers of a row of one quad per lane.
-/// Longer rows have no registers for them. Zeros where there is no row.
+/// The numbers of a row that are read before its gradient is there: all numbers of a row of one
+/// quad per lane. Longer rows have no registers for them. Zeros where there is no row.
 template <int kStates>
 struct FetchedRow {
   const TableStep* table = nullptr;
@@ -124,9 +99,7 @@ __device__ inline void note_update(const CacheView& cache,
 /// has no row.
 template <RowOptimizerType kType, int kQuads>
 struct RowUpdate {
-  static constexpr int kStates = kType == RowOptimizerType::kSgd       ? 0
-                                 : kType == RowOptimizerType::kAdagrad ? 1
-                                                                       : 2;
+  static constexpr int kStates = kind_of(kType).num_states;
   using Fetched = detail::FetchedRow<kStates>;
 
   UpdateArguments arguments;
@@ -222,13 +195,13 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
     if (slot < 0) return;
     const TableStep& table = *fetched.table;
     const RandomStream random = row.random(table, tag);
-    const float n = fetched.accumulator + sum / static_cast<float>(row.layout.dim);
-    const float scale = table.step.lr / (sqrtf(n) + table.step.eps);
+    float n = fetched.accumulator;
+    const float rate = rowwise_rate(table.step, sum, row.layout.dim, n);
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       const int quad = group.lane + k * 32;
       if (quad >= lanes.quads) continue;
-      row.store_weights(quad, fma_quad(-scale, g[k], weights(quad)), random);
+      row.store_weights(quad, fma_quad(-rate, g[k], weights(quad)), random);
     }
     if (group.lane == 0) {
       row.state()[0] = n;
@@ -261,10 +234,8 @@ struct RowUpdate<RowOptimizerType::kRowwiseAdagrad, kQuads> {
       eight[i] = sum;
     }
     __syncwarp();
-    const float total = ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
-                        ((eight[1] + eight[5]) + (eight[3] + eight[7]));
     // The next row's squares go to other memory than is read here, its sums follow a barrier.
-    return total;
+    return sum_of_eight(eight);
   }
 };
 

@@ -13,7 +13,7 @@
 namespace satrap::collective {
 namespace {
 
-/// What the ranks must know of each other before they call NCCL.
+/// The facts that the ranks must know of each other before they call NCCL.
 struct Facts {
   std::array<char, 64> boot{};      // of its machine
   std::array<char, 32> gpu{};       // its bus address there

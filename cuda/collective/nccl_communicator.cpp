@@ -36,18 +36,19 @@ NcclCommunicator::NcclCommunicator(const NcclLibrary& library,
 }
 
 NcclCommunicator::~NcclCommunicator() {
-  Lock lock(mutex_);
-  changed_.wait_for(lock, kGoodbye, [&] { return error_ || under_way_.empty(); });
+  MutexLock lock(mutex_);
+  const Clock::time_point until = Clock::now() + kGoodbye;
+  while (!error_ && !under_way_.empty() && changed_.wait_until(mutex_, until)) continue;
   is_stopping_ = true;
   changed_.notify_all();
   lock.unlock();
   thread_.join();
-  if (comm_ == nullptr) return;
   lock.lock();
+  if (comm_ == nullptr) return;
   ncclResult_t state = under_way_.empty() ? library_.comm_finalize(comm_) : ncclInternalError;
   const Clock::time_point deadline = Clock::now() + kGoodbye;
   while (state == ncclInProgress && Clock::now() < deadline) {
-    changed_.wait_for(lock, kPoll);
+    changed_.wait_until(mutex_, Clock::now() + kPoll);
     if (library_.comm_get_async_error(comm_, &state) != ncclSuccess) break;
   }
   static_cast<void>(state == ncclSuccess ? library_.comm_destroy(comm_)
@@ -60,12 +61,12 @@ void NcclCommunicator::connect(const ncclUniqueId& id) {
   config.blocking = 0;
   const Begun begun{"the meeting of the ranks",
                     Clock::now() + std::chrono::milliseconds(options_.timeout_ms), nullptr};
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   try {
     check(library_.comm_init_rank_config(&comm_, static_cast<int>(size_), id,
                                          static_cast<int>(rank_), &config),
           "ncclCommInitRankConfig");
-    await_queued(lock, begun);
+    await_queued(begun);
   } catch (...) {
     fail(std::current_exception());
     throw;
@@ -83,7 +84,7 @@ void NcclCommunicator::operate(const char* name, backend::StreamRef stream, Queu
     queue_all(begun);
     watch(begun);
   } catch (...) {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     fail(std::current_exception());
     throw;
   }
@@ -91,7 +92,7 @@ void NcclCommunicator::operate(const char* name, backend::StreamRef stream, Queu
 
 template <class Calls>
 void NcclCommunicator::queue(const Begun& begun, Calls calls) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   throw_error();
   check(library_.group_start(), "ncclGroupStart");
   try {
@@ -101,7 +102,7 @@ void NcclCommunicator::queue(const Begun& begun, Calls calls) {
     throw;
   }
   check(library_.group_end(), "ncclGroupEnd");
-  await_queued(lock, begun);
+  await_queued(begun);
 }
 
 void NcclCommunicator::send(const float* from,
@@ -131,7 +132,7 @@ void NcclCommunicator::check(ncclResult_t result, const char* call) {
                         library_.get_last_error(comm_), ")"));
 }
 
-void NcclCommunicator::await_queued(Lock& lock, const Begun& begun) {
+void NcclCommunicator::await_queued(const Begun& begun) {
   while (true) {
     throw_error();
     ncclResult_t state = ncclSuccess;
@@ -143,13 +144,13 @@ void NcclCommunicator::await_queued(Lock& lock, const Begun& begun) {
                      concat("NCCL: ", begun.name, " could not begin within ", options_.timeout_ms,
                             " ms: another rank is late or gone"));
     }
-    changed_.wait_for(lock, kPoll);
+    changed_.wait_until(mutex_, Clock::now() + kPoll);
   }
 }
 
-/// What has been queued so far is to be done by the deadline.
+/// The work that has been queued so far must be done by the deadline.
 void NcclCommunicator::watch(const Begun& begun) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (free_.empty()) free_.emplace_back(device_);
   free_.back().record({begun.stream});
   under_way_.push_back({std::move(free_.back()), begun.name, begun.deadline});
@@ -170,7 +171,7 @@ void NcclCommunicator::all_to_all(const float* to,
   operate("an all-to-all", stream, [&](const Begun& begun) {
     const float *next_to = to, *own_to = nullptr;
     float *next_from = from, *own_from = nullptr;
-    queue(begun, [&] {
+    queue(begun, [&]() SATRAP_REQUIRES(mutex_) {
       for (std::int64_t r = 0; r < size_; ++r) {
         const std::int64_t num_to = to_counts[static_cast<std::size_t>(r)];
         const std::int64_t num_from = from_counts[static_cast<std::size_t>(r)];
@@ -195,7 +196,7 @@ void NcclCommunicator::all_reduce_sum(float* values,
                                       backend::StreamRef stream) {
   operate("a sum over the ranks", stream, [&](const Begun& begun) {
     if (options_.in_order) return sum_in_order(values, count, begun);
-    queue(begun, [&] {
+    queue(begun, [&]() SATRAP_REQUIRES(mutex_) {
       check(library_.all_reduce(values, values, static_cast<std::size_t>(count), ncclFloat32,
                                 ncclSum, comm_, begun.stream),
             "ncclAllReduce");
@@ -217,20 +218,20 @@ void NcclCommunicator::sum_in_order(float* values, std::int64_t count, const Beg
   const std::int64_t mine = length(rank_);
   float* const sum = values + std::min(rank_ * slice, count);
   const auto with_others = [&](const auto& exchange) {
-    queue(begun, [&] {
+    queue(begun, [&]() SATRAP_REQUIRES(mutex_) {
       for (std::int64_t r = 0; r < size_; ++r) {
         if (r != rank_) exchange(r);
       }
     });
   };
-  with_others([&](std::int64_t r) {
+  with_others([&](std::int64_t r) SATRAP_REQUIRES(mutex_) {
     send(values + std::min(r * slice, count), length(r), r, begun);
     receive(parts + r * slice, mine, r, begun);
   });
   added_.clear();
   for (std::int64_t r = 0; r < size_; ++r) added_.push_back(r == rank_ ? sum : parts + r * slice);
-  device_.add_in_order(added_, mine, sum, {begun.stream});
-  with_others([&](std::int64_t r) {
+  device_.add_in_order({added_, mine, sum}, {begun.stream});
+  with_others([&](std::int64_t r) SATRAP_REQUIRES(mutex_) {
     send(sum, mine, r, begun);
     receive(values + std::min(r * slice, count), length(r), r, begun);
   });
@@ -243,7 +244,7 @@ void NcclCommunicator::throw_error() const {
 }
 
 void NcclCommunicator::throw_if_failed() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   throw_error();
 }
 
@@ -251,11 +252,11 @@ void NcclCommunicator::close(std::exception_ptr why) {
   if (!why) {
     why = std::make_exception_ptr(NetError(NetFailure::kClosed, "NCCL: closed by this rank"));
   }
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   fail(std::move(why));
 }
 
-/// What is queued ends, with whatever is in its memory.
+/// Queued work ends, with whatever is in its memory.
 void NcclCommunicator::fail(std::exception_ptr error) {
   if (error_) return;
   error_ = std::move(error);
@@ -264,28 +265,34 @@ void NcclCommunicator::fail(std::exception_ptr error) {
 }
 
 void NcclCommunicator::run_watch() {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return is_stopping_ || (!error_ && !under_way_.empty()); });
+    while (!is_stopping_ && (error_ || under_way_.empty())) changed_.wait(mutex_);
     if (is_stopping_) return;
+    const backend::Event& oldest = under_way_.front().done;  // nobody else takes it away
+    bool is_done = false;
+    std::exception_ptr error;
+    lock.unlock();  // CUDA may make the watch wait for another thread's call
     try {
-      if (watch_oldest(lock)) continue;
+      device_.use_on_this_thread();
+      is_done = oldest.is_reached();
     } catch (...) {
-      if (!lock.owns_lock()) lock.lock();
+      error = std::current_exception();
+    }
+    lock.lock();
+    try {
+      if (error) std::rethrow_exception(error);
+      if (watch_oldest(is_done)) continue;
+    } catch (...) {
       fail(std::current_exception());
     }
-    changed_.wait_for(lock, kWatchPeriod, [&] { return is_stopping_; });
+    const Clock::time_point until = Clock::now() + kWatchPeriod;
+    while (!is_stopping_ && changed_.wait_until(mutex_, until)) continue;
   }
 }
 
-/// Whether it is done. Nobody else takes an operation away. CUDA is asked without the lock: it may
-/// make the watch wait for another thread's call.
-bool NcclCommunicator::watch_oldest(Lock& lock) {
-  const backend::Event& oldest = under_way_.front().done;
-  lock.unlock();
-  device_.use_on_this_thread();
-  const bool is_done = oldest.is_reached();
-  lock.lock();
+/// Returns `is_done`: whether the oldest is.
+bool NcclCommunicator::watch_oldest(bool is_done) {
   if (error_) return false;
   const Operation& operation = under_way_.front();
   ncclResult_t state = ncclSuccess;

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -15,6 +13,7 @@
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
 #include "satrap/collective/device_communicator.h"
+#include "satrap/core/mutex.h"
 
 namespace satrap::collective {
 
@@ -47,7 +46,6 @@ class NcclCommunicator final : public DeviceCommunicator {
   void close(std::exception_ptr why) override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
   using Clock = std::chrono::steady_clock;
   struct Operation {
     backend::Event done;
@@ -57,7 +55,7 @@ class NcclCommunicator final : public DeviceCommunicator {
 
   void connect(const ncclUniqueId& id);
   void run_watch();
-  bool watch_oldest(Lock& lock);
+  bool watch_oldest(bool is_done) SATRAP_REQUIRES(mutex_);
 
   /// Runs queue_all(begun), and then watches what it has queued.
   struct Begun {
@@ -70,28 +68,30 @@ class NcclCommunicator final : public DeviceCommunicator {
   /// Queues NCCL's calls of one group, and waits until NCCL has queued their kernels.
   template <class Calls>
   void queue(const Begun& begun, Calls calls);
-  void send(const float* from, std::int64_t count, std::int64_t rank, const Begun& begun);
-  void receive(float* to, std::int64_t count, std::int64_t rank, const Begun& begun);
-  void check(ncclResult_t result, const char* call);
-  void await_queued(Lock& lock, const Begun& begun);
+  void send(const float* from, std::int64_t count, std::int64_t rank, const Begun& begun)
+      SATRAP_REQUIRES(mutex_);
+  void receive(float* to, std::int64_t count, std::int64_t rank, const Begun& begun)
+      SATRAP_REQUIRES(mutex_);
+  void check(ncclResult_t result, const char* call) SATRAP_REQUIRES(mutex_);
+  void await_queued(const Begun& begun) SATRAP_REQUIRES(mutex_);
   void watch(const Begun& begun);
   void sum_in_order(float* values, std::int64_t count, const Begun& begun);
 
-  void fail(std::exception_ptr error);  // with the lock
-  void throw_error() const;             // with the lock, if there is one
+  void fail(std::exception_ptr error) SATRAP_REQUIRES(mutex_);
+  void throw_error() const SATRAP_REQUIRES(mutex_);  // if there is one
 
   const NcclLibrary& library_;
   const std::int64_t rank_, size_;
   backend::Device& device_;
   const Options options_;
 
-  mutable std::mutex mutex_;  // guards what follows, and NCCL
-  std::condition_variable changed_;
-  ncclComm_t comm_ = nullptr;  // nullptr: ended
-  std::exception_ptr error_;
-  bool is_stopping_ = false;
-  std::deque<Operation> under_way_;
-  std::vector<backend::Event> free_;
+  mutable Mutex mutex_;  // guards NCCL, too
+  CondVar changed_;
+  ncclComm_t comm_ SATRAP_GUARDED_BY(mutex_) = nullptr;  // nullptr: ended
+  std::exception_ptr error_ SATRAP_GUARDED_BY(mutex_);
+  bool is_stopping_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::deque<Operation> under_way_ SATRAP_GUARDED_BY(mutex_);
+  std::vector<backend::Event> free_ SATRAP_GUARDED_BY(mutex_);
 
   // For a sum in order: parts of the other ranks, and where each rank's part is.
   backend::Memory parts_;

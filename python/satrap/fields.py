@@ -6,11 +6,13 @@ or, for a feature with several ids, a list of texts and numbers.
 How a value becomes an id and a number is rule 2 or, for models that were begun with an older satrap, rule 1
 (data.schema.value_rule). Rule 2: numbers are float64 until they are inputs; what is one value is one id.
 """
+import datetime
 import math
 import re
 
 import numpy as np
 
+from . import times
 from .xxh3 import xxh3
 
 BITS64 = 2**64 - 1
@@ -37,6 +39,12 @@ def plain_values(array):
     """The values of NumPy's array or scalar as Python's. A float32 is the double nearest to its shortest text, as a file
     would have it: 0.1, not 0.10000000149."""
     kind = getattr(array, "dtype", None)
+    if getattr(kind, "kind", None) == "M" and not hasattr(kind, "tz"):
+        array = np.asarray(array).astype("datetime64[us]")  # nanoseconds would be integers
+        values = array.tolist()
+        if any(isinstance(value, int) for value in np.ravel(np.array(values, object))):
+            raise BadValue("expected a time of the years 1 to 9999")
+        return values
     if kind in (np.dtype("float32"), np.dtype("float16")):
         array = np.asarray(array).astype(str).astype(np.float64)
     return array.tolist()
@@ -94,6 +102,26 @@ def id_text_of_rule_1(type, given, value):
     return str(int(value))
 
 
+def mix64(x):
+    """The finalizer of splitmix64."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & BITS64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & BITS64
+    return x ^ x >> 31
+
+
+def hash64(first, second):
+    """A hash of two numbers in order, that of satrap/core/hash.h."""
+    return mix64(mix64(first + 0x9E3779B97F4A7C15 & BITS64) ^ (second + 0xD1B54A32D192ED03 & BITS64))
+
+
+def cross(feature, first, second):
+    """The ids of a feature that is made of two others in a row, all pairs, and their weights."""
+    pairs = [(hash64(a, b), float(np.float32(v) * np.float32(w))) for a, v in zip(*first) for b, w in zip(*second)]
+    if not pairs and feature["missing"] == "own_id":
+        return [MISSING_ID], [1.0]
+    return [id for id, _ in pairs], [weight for _, weight in pairs]
+
+
 class FieldReader:
     """Reads values by the rules of export.json: its section "text" and those of a column."""
 
@@ -125,6 +153,45 @@ class FieldReader:
         boundaries = np.array(feature["boundaries"], np.float32 if self._rule == 1 else np.float64)
         return [int(np.searchsorted(boundaries, boundaries.dtype.type(number), side="right"))], [1.0]
 
+    def time(self, value):
+        """Milliseconds since 1970, or None if there is none."""
+        if hasattr(value, "tolist"):
+            value = plain_values(value)
+        try:
+            if isinstance(value, datetime.date) and type(value).__name__ != "NaTType":
+                return times.ms_of_value(value)
+            value = self._plain(value)
+            if isinstance(value, list):
+                raise times.NoTime
+            return None if value is None else self._time_of_plain(value)
+        except times.NoTime:
+            raise BadValue("expected a time of the years 1 to 9999") from None
+
+    def _time_of_plain(self, value):
+        """Of a text or a float."""
+        try:
+            return times.ms_of_text(str(value))
+        except times.NoTime:
+            number = self._parse_real(value)
+        if number is not None:
+            return times.ms_of_number(number)
+        if isinstance(value, str) and is_no_number(value):
+            return None
+        raise times.NoTime
+
+    def age(self, config, time, since):
+        """A float, NaN if a time is missing."""
+        time, since = self.time(time), self.time(since)
+        missing = time is None or since is None
+        return math.nan if missing else (time - since) / times.UNITS_MS[config["unit"]]
+
+    def part(self, feature, value):
+        """The ids of a feature that is made of a time, and their weights."""
+        ms = self.time(value)
+        if ms is None:
+            return ([MISSING_ID], [1.0]) if feature["missing"] == "own_id" else ([], [])
+        return [times.id_of_part(feature["part"], feature["zone"], ms)], [1.0]
+
     def bag(self, feature, values):
         """The ids of a feature, from the values of its columns, and their weights."""
         ids, weights = [], []
@@ -143,11 +210,14 @@ class FieldReader:
         """A float, from itself or from a text in the notation of the data; None if it is none."""
         if isinstance(value, str) and self._rule != 1 and value.lower() in ("true", "false"):
             return float(value.lower() == "true")
-        if isinstance(value, str) and self._has_decimal_comma:
-            number = None if "." in value else parse_number(value.replace(",", "."))
-        else:
-            number = parse_number(str(value))
+        number = self._parse_real(value)
         return float(np.float32(number)) if self._rule == 1 and number is not None else number
+
+    def _parse_real(self, value):
+        """The same of no truth value, always in 64 bits."""
+        if isinstance(value, str) and self._has_decimal_comma:
+            return None if "." in value else parse_number(value.replace(",", "."))
+        return parse_number(str(value))
 
     def _id_text(self, type, given):
         """A plain value for ids: a text, a list, or None."""
@@ -205,8 +275,6 @@ class FieldReader:
                 elements = [element.strip(" ") for element in value[1:-1].split(feature["separator"])]
                 return ["" if is_no_number(element) else without_quotes(element) for element in elements]
             value = value.split(feature["separator"]) if feature["separator"] else [value]
-        elif not feature["separator"]:
-            raise BadValue("expected one id")
         else:
             value = [self._id_text(feature["type"], element) or "" for element in value]
             if not all(isinstance(element, str) for element in value):

@@ -1,5 +1,5 @@
 """Rows in the forms in which a caller may have them, as columns."""
-from .fields import InputError, plain_values
+from .fields import BadValue, InputError, plain_values
 
 
 def columns_of(rows, names):
@@ -35,7 +35,10 @@ def columns_of_mapping(rows, names):
 def values_of(values, name):
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise InputError(f"column '{name}': expected a list of values, one for each row, got {values!r}")
-    return plain_values(values) if hasattr(values, "tolist") else list(values)
+    try:
+        return plain_values(values) if hasattr(values, "tolist") else list(values)
+    except BadValue as error:
+        raise InputError(f"column '{name}': {error}") from None
 
 
 def keys_of(mapping, names, what):

@@ -4,30 +4,34 @@ import pathlib
 
 import numpy as np
 
-from .fields import BadValue, FieldReader, InputError
+from .fields import BadValue, FieldReader, InputError, cross
+from .network import load_network, sigmoid
 from .rows import columns_of
 from .tables import Table
+from .times import zone_of
 
-FORMATS = (1, 2)  # of export.json; 1 has no text.value_rule
+# Of export.json: 1 has no text.value_rule; 1 and 2 have no model.format, no inputs made from times, no crosses.
+FORMATS = (1, 2, 3)
 
 
 class Scorer:
     """A model in a folder that `satrap export` has written. Scoring does not change it: threads may share one.
 
-    `columns` are the columns that it reads, `labels` the names of what it predicts. Its network is TorchScript, which
-    is code: load exports only from whom you trust.
+    `columns` are the columns that it reads, `labels` the names of what it predicts. A network in TorchScript is code:
+    load such exports only from whom you trust.
     """
 
     def __init__(self, export_dir):
-        torch = import_torch()
         folder = pathlib.Path(export_dir)
         self._about = read_description(folder)
-        self._torch = torch
-        self._network = torch.jit.load(folder / self._about["model"]["file"], map_location="cpu").eval()
+        self._network = load_network(folder, self._about["model"])
         self._tables = {table["name"]: Table(folder, table) for table in self._about["tables"]}
         inputs = self._about["numeric"] + self._about["features"]
         self.columns = list(dict.fromkeys(column for config in inputs for column in columns_read(config)))
         self.labels = [label["name"] for label in self._about["labels"]]
+        for config in self._about["features"]:
+            if "zone" in config:
+                zone_of(config["zone"])  # throws here if this machine does not know it
 
     def score(self, rows):
         """The probabilities of rows, float32: [rows], or [rows, labels] for a model of several labels.
@@ -36,10 +40,7 @@ class Scorer:
         of dicts. Values are texts as they stand in the data, numbers, lists of ids for a feature with several, or None.
         Throws InputError if a column is missing or a value cannot be read.
         """
-        numeric, pooled = self.inputs(rows)
-        with self._torch.no_grad():
-            logits = self._network(self._torch.from_numpy(numeric), self._torch.from_numpy(pooled))
-            return self._torch.sigmoid(logits).numpy()
+        return sigmoid(self._network.logits(*self.inputs(rows)))
 
     def inputs(self, rows):
         """The dense network's inputs: numbers [rows, numeric_width] and pooled rows [rows, pooled_width]."""
@@ -48,9 +49,11 @@ class Scorer:
         numeric = np.zeros((count, self._about["model"]["numeric_width"]), np.float32)
         pooled = np.zeros((count, self._about["model"]["pooled_width"]), np.float32)
         for config in self._about["numeric"]:
-            add_number(config, read_column(reader.number, columns, [config["column"]]), numeric, reader.real)
+            add_number(config, read_numbers(reader, config, columns), numeric, reader.real)
+        bags = {}  # of the features so far: a cross comes after those that it is made of
         for config in self._about["features"]:
-            self._add_feature(config, read_bags(reader, config, columns), numeric, pooled)
+            bags[config["name"]] = read_bags(reader, config, columns, bags)
+            self._add_feature(config, bags[config["name"]], numeric, pooled)
         return numeric, pooled
 
     def _add_feature(self, config, bags, numeric, pooled):
@@ -68,18 +71,6 @@ class Scorer:
         padded[row_of, place] = vectors
         out[:] = padded.reshape(len(bags), -1)
         numeric[row_of, config["mask_position"] + place] = 1
-
-
-def import_torch():
-    """PyTorch, which takes seconds to load, and which read_metrics does without."""
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ModuleNotFoundError("satrap.Scorer needs PyTorch, which is not installed: pip install 'satrap[torch]', or "
-                                  "torch where satrap is no wheel", name="torch") from None
-    return torch
 
 
 def read_description(folder):
@@ -100,8 +91,10 @@ def read_description(folder):
 
 
 def columns_read(config):
-    """Those of a number or feature; most have one."""
-    return config.get("columns") or [config["column"]]
+    """Those of a number or feature; most have one, and a cross has none of its own."""
+    if "since" in config:
+        return [config["column"], config["since"]]
+    return [] if "cross" in config else config.get("columns") or [config["column"]]
 
 
 def read_column(read, columns, names):
@@ -136,8 +129,18 @@ def shorten(text):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def read_bags(reader, config, columns):
-    """The ids of every row, and their weights."""
+def read_numbers(reader, config, columns):
+    if "since" in config:
+        return read_column(lambda *values: reader.age(config, *values), columns, columns_read(config))
+    return read_column(reader.number, columns, columns_read(config))
+
+
+def read_bags(reader, config, columns, others):
+    """The ids of every row, and their weights. `others`: those of other features, by name."""
+    if "cross" in config:
+        return [cross(config, *pair) for pair in zip(*(others[name] for name in config["cross"]))]
+    if "part" in config:
+        return read_column(lambda value: reader.part(config, value), columns, columns_read(config))
     if "boundaries" in config:
         return read_column(lambda value: reader.bucket(config, value), columns, columns_read(config))
     return read_column(lambda *values: reader.bag(config, values), columns, columns_read(config))

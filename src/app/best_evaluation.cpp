@@ -1,6 +1,8 @@
-#include "best_evaluation.h"
+#include "src/app/best_evaluation.h"
 
 #include <cmath>
+
+#include "satrap/job/job_config.h"
 
 namespace satrap::app {
 namespace {
@@ -22,7 +24,10 @@ std::string setting(const Json& run, const std::string& key) {
   return "";
 }
 
-bool rises(const std::string& metric) { return metric == "auc" || metric == "gauc"; }
+bool rises(const std::string& metric) {
+  const auto known = value_of<job::StoppingMetric>(metric, job::kStoppingMetrics);
+  return known && job::should_rise(*known);
+}
 
 BestEvaluation best_evaluation(const Json& run) {
   const std::string wanted = setting(run, "train.early_stopping.metric");

@@ -8,7 +8,7 @@
 
 namespace satrap::app {
 
-/// Of a run as read_run gives it.
+/// The best evaluation of a run, as read_run gives it.
 struct BestEvaluation {
   std::string metric;  // that of train.early_stopping, by default auc
   std::int64_t step = 0;

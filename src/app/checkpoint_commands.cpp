@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "checkpoint_paths.h"
-#include "commands.h"
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/remote_checkpoints.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
+#include "src/app/checkpoint_paths.h"
+#include "src/app/commands.h"
 
 namespace satrap::app {
 namespace {
@@ -76,10 +76,12 @@ int reshard(const ReshardArguments& arguments) {
 void add_checkpoint_commands(CLI::App& program, cli::Action& chosen) {
   CLI::App* group = program.add_subcommand("checkpoint", "List, verify and reshard checkpoints");
   group->require_subcommand(1);
+  cli::end_help(*group, "satrap checkpoint ls runs/clicks");
 
   CLI::App* ls = group->add_subcommand("ls", "List checkpoints, oldest first");
   auto listed = std::make_shared<std::string>();
   ls->add_option("DIR", *listed, "A run directory or its checkpoints/")->required()->type_name("");
+  cli::end_help(*ls, "satrap checkpoint ls runs/clicks");
   ls->callback([&chosen, listed] { chosen = [listed] { return list(*listed); }; });
 
   CLI::App* check = group->add_subcommand(
@@ -88,6 +90,7 @@ void add_checkpoint_commands(CLI::App& program, cli::Action& chosen) {
   check->add_option("DIR", *verified, "A checkpoint, or a run directory for all of its checkpoints")
       ->required()
       ->type_name("");
+  cli::end_help(*check, "satrap checkpoint verify runs/clicks");
   check->callback([&chosen, verified] { chosen = [verified] { return verify(*verified); }; });
 
   CLI::App* divide = group->add_subcommand(
@@ -105,7 +108,8 @@ void add_checkpoint_commands(CLI::App& program, cli::Action& chosen) {
       ->add_option("--out", divided->out,
                    "Write it to this folder, under its name, instead of replacing it")
       ->type_name("DIR");
-  divide->footer(
+  cli::end_help(
+      *divide, "satrap checkpoint reshard runs/clicks --shards 4 --out resharded",
       "The content and the digest of `satrap checkpoint verify` stay the same. Any number of "
       "shards\n"
       "can load any checkpoint; each reads only files that may hold its own rows.");

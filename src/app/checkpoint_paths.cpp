@@ -1,4 +1,4 @@
-#include "checkpoint_paths.h"
+#include "src/app/checkpoint_paths.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -41,9 +41,10 @@ std::string with_newest_run(const std::string& path) {
 void UsedJob::add_to(CLI::App& command) {
   job.add_optional_to(command);
   command
-      .add_option("--checkpoint", checkpoint.path,
-                  "A checkpoint; or a run directory, for the best one that early stopping has "
-                  "found, else its newest (DIR@last: the newest in any case)")
+      .add_option(
+          "--checkpoint", checkpoint.path,
+          "A checkpoint, or a run directory: the best checkpoint that early stopping found, "
+          "else the newest (DIR@last: the newest in any case)")
       ->required()
       ->type_name("DIR");
   command.add_flag("--accept-changed-config", checkpoint.accept_changed_config,
@@ -71,9 +72,20 @@ void add_data_option(CLI::App& command, std::vector<std::string>& data, const st
       ->type_name("FILE");
 }
 
-void use_data(const std::vector<std::string>& data, job::JobConfig& config) {
+void use_data(const std::vector<std::string>& data,
+              const JobArguments& job,
+              job::JobConfig& config) {
   if (data.empty()) return;
-  if (config.data.resolved_format() == "synthetic") {
+  for (const std::string& override : job.overrides) {
+    const std::string key = override.substr(0, override.find('='));
+    if (key != "data.eval" && !key.starts_with("data.eval.")) continue;
+    if (key == "data.eval.path") continue;  // what a job says for all of its commands
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("--data: takes the place of data.eval, so '", override,
+                       "' has no effect; leave --data out, and write 'data.eval={path: ",
+                       data.front(), ", where: ...}'"));
+  }
+  if (config.data.is_synthetic()) {
     throw Error(ErrorCode::kInvalidConfig,
                 "--data: cannot be used with data.format synthetic, which reads no files");
   }

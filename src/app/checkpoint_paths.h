@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "job_arguments.h"
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/checkpoint/remote_checkpoints.h"
+#include "src/app/job_arguments.h"
 
 namespace CLI {
 class App;
@@ -34,9 +34,12 @@ struct UsedJob {
 /// --data FILE, which may be repeated: rows to be used in place of the evaluation data.
 void add_data_option(CLI::App& command, std::vector<std::string>& data, const std::string& what);
 
-/// Makes `data` the evaluation data of the job; empty: changes nothing. Throws
-/// Error(kInvalidConfig) if the job reads no files.
-void use_data(const std::vector<std::string>& data, job::JobConfig& config);
+/// Makes `data` the evaluation data of the job, which the arguments gave; empty: changes nothing.
+/// Throws Error(kInvalidConfig) if the job reads no files, or an override says something of the
+/// evaluation data, which would have no effect.
+void use_data(const std::vector<std::string>& data,
+              const JobArguments& job,
+              job::JobConfig& config);
 
 /// The checkpoints meant by `path`: itself if it is one, else all of a run directory or of a
 /// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.

@@ -1,4 +1,4 @@
-#include "closing_words.h"
+#include "src/app/closing_words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "best_evaluation.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
+#include "src/app/best_evaluation.h"
 
 namespace satrap::app {
 namespace {
@@ -70,8 +70,8 @@ std::string skipped_rows(const Json& summary) {
 
 std::string many_bad_rows(const Json& run) {
   if (!(number_at(run["summary"], "/bad_row_share") > kManyBadRows)) return "";
-  return "more than 1 % of the rows were skipped, so that the model may have learned from a part "
-         "of the data only: correct the data, or what data.schema says about the columns above";
+  return "more than 1 % of the rows were skipped, and the model has learned from the others alone: "
+         "correct the data, or what data.schema says about the columns above";
 }
 
 std::string one_class(const Json& run) {
@@ -110,7 +110,7 @@ bool is_short(const Json& run) {
          integer_setting(run, "train.max_steps") == 0;
 }
 
-/// What to set for more steps; "": the run has enough, or was told to end.
+/// The settings for more steps; "": the run has enough, or was told to end.
 std::string more_steps(const Json& run) {
   if (!is_short(run)) return "";
   if (const std::int64_t batch = smaller_batch(run))
@@ -184,8 +184,8 @@ std::string groups_on_both_sides(const Json& run) {
   const std::vector<std::string> columns = id_columns(run);
   return fmt::format(
       "auc {:.3f} on the evaluation data is below 0.5: most likely rows of one group, such as the "
-      "items of an impression, are on both sides of the split, so that what was learned of one "
-      "tells the opposite of another; keep groups together with data.eval.by: COLUMN{}",
+      "items of an impression, are on both sides of the split, and one tells the opposite of "
+      "another; keep groups together with data.eval.by: COLUMN{}",
       auc, columns.empty() ? "" : fmt::format(" ({})", alternatives(columns)));
 }
 
@@ -198,7 +198,7 @@ std::string inputs_without_signal(const Json& run) {
       auc);
 }
 
-/// Of the checkpoint that is used, beside the evaluation with the least.
+/// Says so if the checkpoint that is used has much more loss than the best evaluation.
 std::string much_more_loss(const Json& run) {
   const double used = number_at(used_evaluation(run).numbers, "/logloss");
   double least = used;
@@ -254,7 +254,7 @@ std::string one_class_of_evaluation(const Json& run) {
     return "";
   }
   return fmt::format(
-      "the labels of all {} evaluation examples are the same, so that auc and ne do not exist{}; "
+      "the labels of all {} evaluation examples are the same: auc and ne do not exist{}; "
       "choose other rows: data.eval.by: hash draws them from all",
       with_commas(static_cast<std::int64_t>(examples)),
       has_early_stopping(run) ? " and early stopping has nothing to compare" : "");

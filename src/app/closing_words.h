@@ -13,7 +13,7 @@ namespace satrap::app {
 /// last. `run`: of read_run.
 std::string closing_words(const nlohmann::ordered_json& run);
 
-/// What is doubtful about it, a sentence each.
+/// The doubts about the run, a sentence each.
 std::vector<std::string> findings(const nlohmann::ordered_json& run);
 
 }  // namespace satrap::app

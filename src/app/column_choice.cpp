@@ -1,10 +1,8 @@
-#include "column_choice.h"
+#include "src/app/column_choice.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <map>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +12,7 @@
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
+#include "src/app/label_leaks.h"
 
 namespace satrap::app {
 namespace {
@@ -28,7 +27,6 @@ constexpr std::int64_t kRanges = 32;     // of the values beside the most freque
 constexpr std::int64_t kMostRanges = 1024;
 constexpr std::size_t kMostFeatures = 1000;
 constexpr std::int64_t kEnoughRows = 100;  // to call values different in every row
-constexpr std::int64_t kEnoughOfEach = 5;  // rows of each label
 constexpr std::size_t kLongName = 1000;    // bytes
 constexpr double kTells = 0.99;            // an AUC of numbers that tell the label
 constexpr double kNearlyTells = 0.95;
@@ -88,65 +86,13 @@ bool is_prose(const ColumnProfile& profile) {
              kHardlyBack * static_cast<double>(profile.num_values);
 }
 
-/// A column of few values, or whether it has a value at all, that says the label of every row: it
-/// was written after the event.
-bool tells_label(const std::vector<std::string>& texts,
-                 const ColumnProfile& profile,
-                 const std::vector<bool>& positive) {
-  const bool has_few = profile.num_distinct <= static_cast<std::int64_t>(ColumnProfile::kFrequent);
-  std::map<std::string, std::array<std::int64_t, 2>>
-      rows_of;  // by text, or by whether there is one
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    const bool is_missing = profile.is_missing(texts[r]);
-    ++rows_of[is_missing ? "" : has_few ? texts[r] : "value"][positive[r] ? 1 : 0];
-  }
-  std::array<std::int64_t, 2> rows{};
-  for (const auto& [text, counts] : rows_of) {
-    if (counts[0] > 0 && counts[1] > 0) return false;
-    rows[0] += counts[0];
-    rows[1] += counts[1];
-  }
-  return rows_of.size() > 1 && rows[0] >= kEnoughOfEach && rows[1] >= kEnoughOfEach;
-}
-
-/// The share of pairs of a 1 and a 0 that the numbers of the column put in one order; equal ones
-/// count half.
-double auc_alone(const std::vector<std::string>& texts,
-                 const ColumnProfile& profile,
-                 const std::vector<bool>& positive) {
-  std::vector<std::pair<double, bool>> rows;
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (profile.is_missing(texts[r])) continue;
-    rows.emplace_back(std::strtod(texts[r].c_str(), nullptr), positive[r]);
-  }
-  std::ranges::sort(rows);
-  std::array<std::int64_t, 2> all{};
-  std::int64_t zeros_below = 0;
-  for (const auto& [number, is_positive] : rows) ++all[is_positive ? 1 : 0];
-  if (all[0] < kEnoughOfEach || all[1] < kEnoughOfEach) return 0.5;
-  double pairs = 0.0;
-  for (std::size_t begin = 0; begin < rows.size();) {
-    std::array<std::int64_t, 2> equal{};
-    std::size_t end = begin;
-    for (; end < rows.size() && rows[end].first == rows[begin].first; ++end) {
-      ++equal[rows[end].second ? 1 : 0];
-    }
-    pairs += static_cast<double>(equal[1]) *
-             (static_cast<double>(zeros_below) + 0.5 * static_cast<double>(equal[0]));
-    zeros_below += equal[0];
-    begin = end;
-  }
-  const double auc = pairs / (static_cast<double>(all[0]) * static_cast<double>(all[1]));
-  return std::max(auc, 1.0 - auc);
-}
-
 /// Ranges of equal share waste nearly all on a value that most rows have.
 std::int64_t num_ranges(const ColumnProfile& profile) {
   const double others = std::max(1.0 - profile.frequent_share(0), 1e-3);
   return std::min(static_cast<std::int64_t>(std::lround(kRanges / others)), kMostRanges);
 }
 
-/// Where ranges of equal share begin, each once: "[1, 2, 5]".
+/// The begins of ranges of equal share, each once: "[1, 2, 5]".
 std::string boundaries(const ColumnProfile& profile) {
   const std::int64_t num = num_ranges(profile);
   std::string text;
@@ -239,7 +185,7 @@ std::string describe(const ColumnProfile& profile, std::int64_t num_rows) {
                         profile.is_in_brackets ? " in brackets" : "");
   }
   if (profile.are_marked_numbers) {
-    text += ", numbers with a decimal comma, thousands or a unit, which are read as texts";
+    text += ", numbers with a decimal comma, thousands or a unit: read as texts";
   }
   if (profile.num_missing > 0) {
     const double percent = 100.0 / static_cast<double>(num_rows);
@@ -275,7 +221,7 @@ std::string reason_against(const data::Sample& sample,
     return "looks like another label, which is not known when this one is predicted";
   }
   if (tells_label(sample.columns[column], profile, label.positive)) {
-    return "tells the label, so that it is not known when that is predicted";
+    return "tells the label: not known when that is predicted";
   }
   if (auc > kTells) {
     return fmt::format(
@@ -284,20 +230,19 @@ std::string reason_against(const data::Sample& sample,
         auc);
   }
   if (is_time(profile, name)) {
-    return "a time, which does not come back; columns for the hour or the day of the week may help";
+    return "a time, which does not come back; its hour or weekday may help (`part`, docs/times.md)";
   }
   const bool is_unique = profile.num_distinct == profile.num_values &&
                          profile.num_values >= kEnoughRows &&
                          profile.kind != ColumnProfile::Kind::kNumber;
   const bool is_key = profile.kind != ColumnProfile::Kind::kInteger || profile.is_ascending ||
                       is_named_as_id(name) || profile.max > kExactIntegers;
-  if (is_unique && is_key) return "another value in every row, so that there is nothing to learn";
+  if (is_unique && is_key) return "another value in every row: nothing to learn from";
   if (sample.is_whole && !is_named_as_id(name) && is_prose(profile)) {
     if (profile.are_marked_numbers) {
       return fmt::format(
-          "numbers with a decimal comma, thousands or a unit in {:.3g} % of the rows, which are "
-          "not "
-          "read: write them as 1234.5",
+          "numbers with a decimal comma, thousands or a unit in {:.3g} % of the rows: not read; "
+          "write them as 1234.5",
           100 * static_cast<double>(profile.num_values) / static_cast<double>(sample.num_rows));
     }
     return fmt::format("{} different texts in {} rows: nearly all would be learned by heart",
@@ -374,7 +319,7 @@ void leave_out_ascending(std::vector<ColumnChoice>& choices) {
     if (!choice.is_ascending || !choice.is_used()) continue;
     choice.numeric.clear();
     choice.features.clear();
-    choice.reason = "ascends with the time, so that later rows have values that nobody has seen";
+    choice.reason = "ascends with the time: later rows have values that training has not seen";
   }
 }
 

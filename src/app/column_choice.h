@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "label_choice.h"
 #include "satrap/data/column_profile.h"
 #include "satrap/data/sample.h"
+#include "src/app/label_choice.h"
 
 namespace satrap::app {
 
-/// What becomes of a column: inputs of the model, as entries of data.schema, or a reason for none.
+/// The use of a column: inputs of the model, as entries of data.schema, or a reason for none.
 struct ColumnChoice {
   std::string name;
   std::vector<std::string> numeric;   // entries of data.schema.numeric, in YAML

@@ -1,4 +1,4 @@
-#include "completion.h"
+#include "src/app/completion.h"
 
 #include <algorithm>
 #include <string_view>
@@ -35,7 +35,7 @@ void add_positional(const CLI::Option& argument, CommandWords& words) {
   words.arguments = choices_of(argument.get_type_name());
   if (!words.arguments.empty()) return;
   if (name == "KEY") words.keys = Keys::kNames;
-  // Where CONFIG may be left out, it and what overrides it are one argument.
+  // If CONFIG may be left out, it and what overrides it are one argument.
   if (name == "OVERRIDES" || (name == "CONFIG" && argument.get_items_expected_max() > 1)) {
     words.keys = Keys::kSettings;
   }

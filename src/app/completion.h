@@ -12,7 +12,7 @@ class App;
 
 namespace satrap::app {
 
-/// What may follow one command on a command line, for completion by a shell.
+/// The words that may follow one command on a command line, for completion by a shell.
 struct CommandWords {
   enum class Value { kNone, kAny, kFile };  // what an option takes
   enum class Keys { kNone, kNames, kSettings };

@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands.h"
-#include "completion.h"
 #include "satrap/cli/output.h"
 #include "satrap/job/job_config.h"
+#include "src/app/commands.h"
+#include "src/app/completion.h"
 
 namespace satrap::app {
 namespace {
@@ -31,9 +31,10 @@ void add_completion_command(CLI::App& program, cli::Action& chosen) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->type_name("");
-  command->footer(
-      "bash: source <(satrap completion bash), for example in ~/.bashrc; zsh: the same after\n"
-      "compinit; fish: satrap completion fish | source.");
+  cli::end_help(
+      *command, "source <(satrap completion bash)",
+      "For bash put the line below into ~/.bashrc. For zsh put it after compinit, with zsh for\n"
+      "bash. For fish: satrap completion fish | source.");
   command->callback([&program, &chosen, shell] {
     chosen = [&program, shell] { return print_completion(program, *shell); };
   });

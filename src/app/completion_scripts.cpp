@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "completion.h"
-#include "completion_scripts/scripts.h"
 #include "satrap/core/error.h"
+#include "src/app/completion.h"
+#include "src/app/completion_scripts/scripts.h"
 
 namespace satrap::app {
 namespace {
@@ -28,8 +28,7 @@ std::string key_words(std::span<const ConfigKey> keys, const std::string& end) {
   return joined(words);
 }
 
-/// What bash and zsh know of a command or key is a function that prints words, by case of its
-/// arguments.
+/// Bash and zsh know a command or key by a function that prints words, by case of its arguments.
 class CaseFunction {
  public:
   CaseFunction(std::string name, std::string subject)

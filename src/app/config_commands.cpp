@@ -2,14 +2,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands.h"
-#include "job_arguments.h"
-#include "job_preview.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/config.h"
 #include "satrap/core/config_keys.h"
 #include "satrap/core/error.h"
 #include "satrap/job/config_paths.h"
+#include "src/app/commands.h"
+#include "src/app/job_arguments.h"
+#include "src/app/job_preview.h"
 
 namespace satrap::app {
 namespace {
@@ -36,6 +36,7 @@ std::string meaning_of(const std::string& key) {
 void add_config_commands(CLI::App& program, cli::Action& chosen) {
   CLI::App* group = program.add_subcommand("config", "Check, print and explain configurations");
   group->require_subcommand(1);
+  cli::end_help(*group, "satrap config explain train.mode");
 
   CLI::App* check = group->add_subcommand("check", "Say whether a job's configuration is valid");
   auto checked = std::make_shared<JobArguments>();
@@ -44,6 +45,7 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
   check->add_flag("--data", *with_data,
                   "Also open the job's files, show what each column is used for, and read the "
                   "first batch");
+  cli::end_help(*check, "satrap config check clicks.yaml --data");
   check->callback([&chosen, checked, with_data] {
     chosen = [checked, with_data] {
       const job::JobConfig job = checked->load();
@@ -59,6 +61,7 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
       "dump", "Print the whole configuration of a job as YAML, defaults and overrides included");
   auto dumped = std::make_shared<JobArguments>();
   dumped->add_to(*dump);
+  cli::end_help(*dump, "satrap config dump clicks.yaml train.mode=sync");
   dump->callback([&chosen, dumped] {
     chosen = [dumped] {
       cli::print(dump_config(job::with_relative_paths(dumped->load())));
@@ -71,6 +74,7 @@ void add_config_commands(CLI::App& program, cli::Action& chosen) {
   auto key = std::make_shared<std::string>();
   explain->add_option("KEY", *key, "Dotted path such as train.mode; default: every key")
       ->type_name("");
+  cli::end_help(*explain, "satrap config explain data.train");
   explain->callback([&chosen, key] {
     chosen = [key] {
       cli::print(meaning_of(*key));

@@ -7,8 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "job_arguments.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
@@ -21,6 +19,8 @@
 #include "satrap/data/schema.h"
 #include "satrap/data/synthetic_tsv.h"
 #include "satrap/prepare/prepare.h"
+#include "src/app/commands.h"
+#include "src/app/job_arguments.h"
 
 namespace satrap::app {
 namespace {
@@ -125,6 +125,9 @@ void add_generate(CLI::App& group, cli::Action& chosen) {
       ->add_option("SETTINGS", arguments->settings,
                    "key=value ... of `satrap config explain data.synthetic`")
       ->type_name("");
+  cli::end_help(
+      *command,
+      "satrap data generate --rows 2000000 --out train.tsv --eval-rows 200000 --eval-out eval.tsv");
   command->callback(
       [&chosen, arguments] { chosen = [arguments] { return generate(*arguments); }; });
 }
@@ -172,8 +175,9 @@ void add_prepare(CLI::App& group, cli::Action& chosen) {
       ->capture_default_str();
   command->add_flag("--overwrite", request->overwrite,
                     "Replace the parts of another preparation; runs in the folder stay");
-  command->footer("Data sets:\n" + prepare::describe_data_sets() +
-                  "A killed preparation continues where it was, by the same command.");
+  cli::end_help(
+      *command, "satrap data prepare criteo --from downloads/criteo --out data/criteo",
+      "Data sets:\n" + prepare::describe_data_sets() + "After a kill the same command continues.");
   command->callback([&chosen, request, memory] {
     chosen = [request, memory] { return run_prepare(*request, *memory); };
   });
@@ -187,8 +191,7 @@ struct LookArguments {
   std::int64_t rows = 0;
 };
 
-using Describe = std::string (*)(const data::DataConfig&,
-                                 const data::Schema&,
+using Describe = std::string (*)(const data::Dataset&,
                                  data::Role,
                                  std::int64_t num_rows,
                                  std::int64_t seed);
@@ -209,6 +212,7 @@ void add_look(CLI::App& group,
       ->type_name("N");
   command->add_flag("--eval", arguments->eval,
                     "Use the evaluation data instead of the training data");
+  cli::end_help(*command, fmt::format("satrap data {} clicks.yaml --rows 1000", name));
   command->callback([&chosen, arguments, describe] {
     chosen = [arguments, describe] {
       const job::JobConfig job = arguments->job.load();
@@ -217,7 +221,7 @@ void add_look(CLI::App& group,
         throw Error(ErrorCode::kInvalidConfig,
                     "--eval: the job has no evaluation data (data.eval)");
       }
-      cli::print(describe(config, data::resolve_schema(config),
+      cli::print(describe(data::Dataset(config, {.folder = job.folder}),
                           arguments->eval ? data::Role::kEval : data::Role::kTrain, arguments->rows,
                           job.seed));
       return 0;
@@ -231,6 +235,7 @@ void add_data_commands(CLI::App& program, cli::Action& chosen) {
   CLI::App* group =
       program.add_subcommand("data", "Generate, prepare, show and summarise training data");
   group->require_subcommand(1);
+  cli::end_help(*group, "satrap data head clicks.yaml --rows 3");
   add_generate(*group, chosen);
   add_prepare(*group, chosen);
   add_look(*group, chosen, "head", "Print the first rows of a job as satrap reads them", 10,

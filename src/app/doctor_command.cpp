@@ -6,9 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "commands.h"
-#include "gpus.h"
-#include "machine.h"
 #include "satrap/backend/device.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
@@ -20,6 +17,9 @@
 #include "satrap/dense/precision.h"
 #include "satrap/job/job_config.h"
 #include "satrap/net/endpoint.h"
+#include "src/app/commands.h"
+#include "src/app/gpus.h"
+#include "src/app/machine.h"
 
 namespace satrap::app {
 namespace {
@@ -75,7 +75,7 @@ std::string describe_build(const Build& build) {
   return text;
 }
 
-/// What protects a job of several processes that would start in this environment.
+/// Says what protects a job of several processes that would start in this environment.
 std::string describe_network() {
   const char* const token = std::getenv("SATRAP_TOKEN");
   if (token == nullptr || *token == '\0') {
@@ -118,6 +118,7 @@ int doctor() {
   }
   text += line("torch", torch);
   text += line("precision", precision);
+  text += line("onnx", describe_part(dense::describe_onnx));
   text += line("parquet", describe_part(data::describe_parquet));
   text += line("kafka", describe_part(data::describe_kafka));
   text += line("s3", describe_part(data::describe_s3));
@@ -144,8 +145,8 @@ void add_doctor_command(CLI::App& program, cli::Action& chosen) {
       program.add_subcommand("doctor", "Show what this build and machine can do, and what is off");
   auto only_gpus = std::make_shared<bool>(false);
   command->add_flag("--num-gpus", *only_gpus,
-                    "Print only the number of GPUs that a job of this machine can use; satrap-run "
-                    "asks so");
+                    "Print only the number of GPUs that a job on this machine can use");
+  cli::end_help(*command, "satrap doctor");
   command->callback([&chosen, only_gpus] {
     chosen = *only_gpus ? cli::Action(print_num_gpus) : cli::Action(doctor);
   });

@@ -1,4 +1,4 @@
-#include "evaluation_data.h"
+#include "src/app/evaluation_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "best_evaluation.h"
-#include "run_differences.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
 #include "satrap/data/remote_folder.h"
+#include "src/app/best_evaluation.h"
+#include "src/app/run_differences.h"
 
 namespace satrap::app {
 namespace {
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownReasons = 4;
 
-/// What a key has unless it says something: "[]", "0" and "" are left out.
+/// Whether a value says something: "[]", "0" and "" do not.
 bool says_something(const std::string& text) {
   return !text.empty() && text != "[]" && text != "0";
 }
@@ -58,7 +58,7 @@ std::int64_t count_of(double number) {
   return number >= 0.0 && number < kExact ? std::llround(number) : -1;
 }
 
-/// Of all labels.
+/// The positives of all labels together.
 std::int64_t positives_of(const Json& line) {
   if (!line.contains("reliability") || !line["reliability"].is_array()) return -1;
   double positives = 0.0;
@@ -86,6 +86,8 @@ bool chooses_rows(const std::string& key, bool is_part, bool is_synthetic) {
   return is_part && key.starts_with("data.train");
 }
 
+bool has_synthetic_data(const Json& run) { return setting(run, "data.format") == "synthetic"; }
+
 bool is_part_of_training(const Json& run) {
   return says_something(setting(run, "data.eval.fraction"));
 }
@@ -94,7 +96,7 @@ Recorded recorded(const Json& run) {
   Recorded found;
   found.has_config = !run["config"].empty();
   const bool is_part = is_part_of_training(run);
-  const bool is_synthetic = setting(run, "data.format") == "synthetic";
+  const bool is_synthetic = has_synthetic_data(run);
   const std::string folder = setting(run, "folder");
   const Settings settings = settings_by_name(run);
   const bool has_several = std::ranges::any_of(
@@ -168,13 +170,13 @@ std::string describe_files(const Json& run, const std::string& key) {
 }  // namespace
 
 std::string describe_training_data(const Json& run) {
-  if (setting(run, "data.format") == "synthetic") return "synthetic data";
+  if (has_synthetic_data(run)) return "synthetic data";
   return describe_files(run, "data.train");
 }
 
 std::string describe_evaluation_data(const Json& run) {
   std::string text;
-  if (setting(run, "data.format") == "synthetic") {
+  if (has_synthetic_data(run)) {
     text = "synthetic data";
   } else if (is_part_of_training(run)) {
     const auto fraction = parse_number<double>(setting(run, "data.eval.fraction"));

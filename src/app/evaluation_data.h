@@ -18,7 +18,7 @@ std::string describe_training_data(const nlohmann::ordered_json& run);
 /// and can therefore be ranked.
 struct ComparableRuns {
   std::vector<std::size_t> runs;  // their places in the list, ascending
-  /// What is different from the first such group: "data.eval.path is [b.csv], not [a.csv]".
+  /// The differences from the first such group: "data.eval.path is [b.csv], not [a.csv]".
   std::vector<std::string> differences = {};
 };
 

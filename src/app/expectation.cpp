@@ -1,14 +1,14 @@
-#include "expectation.h"
+#include "src/app/expectation.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "best_evaluation.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/text.h"
+#include "src/app/best_evaluation.h"
 
 namespace satrap::app {
 

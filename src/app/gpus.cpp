@@ -1,4 +1,4 @@
-#include "gpus.h"
+#include "src/app/gpus.h"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ std::string describe_exchange() {
   }
 }
 
-/// What computes the dense network of a job on a GPU.
+/// Names what computes the dense network of a job on a GPU.
 std::string describe_libtorch_there() {
   try {
     const bool has_kernels = backend::make_cuda_device(0)->libtorch_gpu() >= 0;

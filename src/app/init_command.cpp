@@ -1,11 +1,10 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "init_job.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
@@ -14,6 +13,8 @@
 #include "satrap/data/sample.h"
 #include "satrap/data/schema.h"
 #include "satrap/pipeline/load_job.h"
+#include "src/app/commands.h"
+#include "src/app/init_job.h"
 
 namespace satrap::app {
 namespace {
@@ -26,7 +27,7 @@ struct InitArguments {
   std::string delimiter, header;
 };
 
-/// What is between columns, as people write it.
+/// The delimiter that is meant, from the way people write it.
 std::string delimiter_of(const std::string& text) {
   const std::string delimiter = text == "tab" || text == "\\t" ? "\t" : text;
   if (delimiter.size() <= 1) return delimiter;
@@ -52,7 +53,7 @@ void check(const std::string& yaml, const DraftRequest& request) {
   write_file_atomic(draft, yaml);
   try {
     const job::JobConfig config = pipeline::load_job(draft, {});
-    data::describe_columns(config.data, data::resolve_schema(config.data), data::Role::kTrain);
+    data::describe_columns(data::Dataset(config.data), data::Role::kTrain);
   } catch (...) {
     std::filesystem::remove(draft);
     throw;
@@ -77,9 +78,10 @@ int init(InitArguments& arguments) {
 std::string default_config(const std::vector<std::string>& data) {
   std::filesystem::path name = std::filesystem::path(data.front()).filename();
   while (name.has_extension() && name.has_stem()) name = name.stem();
-  const std::string stem = name.string();
-  const bool is_name = !stem.empty() && stem.find_first_of("*?[-") != 0;
-  return (is_name ? stem : "job") + ".yaml";
+  std::string stem = name.string();  // of a glob: what stands before it
+  stem.resize(std::min(stem.size(), stem.find_first_of("*?[")));
+  while (stem.ends_with('_') || stem.ends_with('-') || stem.ends_with('.')) stem.pop_back();
+  return (stem.empty() || stem.starts_with('-') ? "job" : stem) + ".yaml";
 }
 
 void init_job(const DraftRequest& request, bool overwrite) {
@@ -105,10 +107,10 @@ void add_init_command(CLI::App& program, cli::Action& chosen) {
       program.add_subcommand("init", "Write the configuration of a job from a look at its data");
   auto arguments = std::make_shared<InitArguments>();
   command
-      ->add_option("DATA", arguments->request.data,
-                   "Files or globs of delimited text or JSON lines, plain, gzip or zstd, or of "
-                   "Parquet; -: standard "
-                   "input")
+      ->add_option(
+          "DATA", arguments->request.data,
+          "Files or globs: delimited text or JSON lines (plain, gzip or zstd), or Parquet; "
+          "-: standard input")
       ->required()
       ->type_name("");
   command
@@ -117,11 +119,11 @@ void add_init_command(CLI::App& program, cli::Action& chosen) {
       ->type_name("COLUMN");
   command
       ->add_option("--delimiter", arguments->delimiter,
-                   "Character between columns, or tab (default: the one that divides the lines)")
+                   "Character between columns, or tab (default: found in the lines)")
       ->type_name("CHARACTER");
   command
       ->add_option("--header", arguments->header,
-                   "Whether the first line names the columns (default: by what it holds)")
+                   "Whether the first line names the columns (default: found in the lines)")
       ->check(CLI::IsMember({"yes", "no"}))
       ->type_name("yes|no");
   command
@@ -129,9 +131,9 @@ void add_init_command(CLI::App& program, cli::Action& chosen) {
                    "The configuration (default: the name of the data with .yaml)")
       ->type_name("FILE");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the configuration");
-  command->footer(
-      "Reads up to 100,000 rows, or 128 MiB of them. The configuration says in comments what was "
-      "seen and decided.");
+  cli::end_help(
+      *command, "satrap init clicks.csv --label clicked",
+      "Reads up to 100,000 rows, or 128 MiB. Comments in the configuration explain each choice.");
   command->callback([&chosen, arguments] { chosen = [arguments] { return init(*arguments); }; });
 }
 

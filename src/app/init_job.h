@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "job_draft.h"
+#include "src/app/job_draft.h"
 
 namespace satrap::app {
 

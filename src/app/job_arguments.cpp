@@ -1,14 +1,12 @@
-#include "job_arguments.h"
+#include "src/app/job_arguments.h"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
 
 #include "satrap/core/error.h"
+#include "satrap/data/file_name.h"
 #include "satrap/pipeline/load_job.h"
 
 namespace satrap::app {
@@ -16,11 +14,7 @@ namespace {
 
 /// A configuration has the ending .yaml or .yml, mostly; these are data.
 void refuse_data(const std::string& config) {
-  constexpr std::array<std::string_view, 17> kEndings{
-      ".csv",    ".tsv", ".txt",    ".data", ".gz",     ".zst",   ".parquet", ".json", ".jsonl",
-      ".ndjson", ".svm", ".libsvm", ".ffm",  ".libffm", ".arrow", ".feather", ".ipc"};
-  const auto ends_config = [&](std::string_view ending) { return config.ends_with(ending); };
-  if (std::ranges::none_of(kEndings, ends_config)) return;
+  if (!data::is_data_name(config)) return;
   throw Error(
       ErrorCode::kInvalidConfig,
       concat("'", config, "' is data by its name, and CONFIG is a YAML file; `satrap init ", config,
@@ -45,7 +39,7 @@ void JobArguments::add_to(CLI::App& command) {
 void JobArguments::add_optional_to(CLI::App& command) {
   command
       .add_option("CONFIG", overrides,
-                  "The job, a YAML file, by default the one with which the checkpoint was trained; "
+                  "The job, a YAML file (default: the one that the checkpoint was trained with), "
                   "then key.path=value ..., each overrides the file")
       ->type_name("");
   command.parse_complete_callback([this] {

@@ -1,4 +1,4 @@
-#include "job_draft.h"
+#include "src/app/job_draft.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "column_choice.h"
-#include "label_choice.h"
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/ids.h"
 #include "satrap/core/text.h"
 #include "satrap/data/row_count.h"
+#include "src/app/column_choice.h"
+#include "src/app/label_choice.h"
 
 namespace satrap::app {
 namespace {
@@ -56,7 +56,7 @@ class CommentedLines {
   std::string text_;
 };
 
-/// Where the rows of evaluation come from.
+/// The source of the rows of evaluation.
 struct Split {
   double fraction = 0.0;
   std::string by, reason;
@@ -144,7 +144,7 @@ class Draft {
   }
 
  private:
-  /// Of columns that are used all the same.
+  /// Adds what is doubtful about columns that are used all the same.
   void add_doubts(std::vector<std::string>& notes) const {
     if (label_.is_guess) {
       notes.push_back(fmt::format("look at     label {}: a guess; name the column with --label",

@@ -7,7 +7,7 @@
 
 namespace satrap::app {
 
-/// What `satrap init` is asked for.
+/// The arguments of `satrap init`.
 struct DraftRequest {
   std::vector<std::string> data;  // as data.train.path
   std::string label;              // column; empty: the one that looks most like a label

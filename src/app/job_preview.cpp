@@ -1,4 +1,4 @@
-#include "job_preview.h"
+#include "src/app/job_preview.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,16 +12,15 @@
 #include "satrap/core/resource.h"
 #include "satrap/core/text.h"
 #include "satrap/data/columns.h"
+#include "satrap/data/common_files.h"
 #include "satrap/data/remote_folder.h"
-#include "satrap/data/schema.h"
-#include "satrap/data/shared_files.h"
 #include "satrap/trainer/dry_run.h"
 
 namespace satrap::app {
 namespace {
 
-std::string describe_batch(const job::JobConfig& config, bool of_evaluation) {
-  const trainer::FirstBatch first = trainer::read_first_batch(config, of_evaluation);
+std::string describe_batch(const data::Dataset& data, std::int64_t seed, data::Role role) {
+  const trainer::FirstBatch first = trainer::read_first_batch(data, seed, role);
   std::string shares;
   for (const auto& [label, share] : first.positive_shares) {
     const std::string name = first.positive_shares.size() > 1 ? label + " " : "";
@@ -32,7 +31,7 @@ std::string describe_batch(const job::JobConfig& config, bool of_evaluation) {
                      first.bad_rows == 1 ? "" : "s");
 }
 
-/// Where the numbers of rows come from.
+/// Says where the numbers of rows come from.
 std::string describe_estimate(const trainer::DryRun& run) {
   if (run.examples_total <= 0) {
     return fmt::format("rows of the first {} examples: how many there are is unknown",
@@ -64,7 +63,7 @@ std::string describe_tables(const trainer::DryRun& run) {
   return text + fmt::format("  {}\n", describe_estimate(run));
 }
 
-/// Of one process that holds all tables; ranks and shards divide it.
+/// The memory of one process that holds all tables; ranks and shards divide it.
 std::string describe_memory(const trainer::DryRun& run) {
   const std::int64_t tables = bytes_of_tables(run), process = resident_bytes();
   return fmt::format("memory\n  total: {}; tables {}, the process with one batch {}\n",
@@ -81,26 +80,31 @@ std::string describe_run_dir(const std::string& run_dir) {
       is_taken ? "holds a run; --resume continues it, --overwrite removes it" : "free");
 }
 
+std::string describe_data(const data::Dataset& data, const job::JobConfig& config) {
+  const std::int64_t seed = config.seed;
+  std::string text = "training data\n" + data::describe_columns(data, data::Role::kTrain) +
+                     describe_batch(data, seed, data::Role::kTrain);
+  if (!data.config().has_eval()) return text + "evaluation data\n  none (data.eval)\n";
+  text += "evaluation data\n" +
+          data::describe_columns(data, data::Role::kEval, config.train.slices) +
+          describe_batch(data, seed, data::Role::kEval);
+  const std::vector<std::string> common = data::common_files(data);
+  return common.empty() ? text : text + "  look at: " + data::describe_common_files(common) + "\n";
+}
+
 }  // namespace
 
 std::string describe_data(const job::JobConfig& config) {
-  const data::Schema schema = data::resolve_schema(config.data);
-  std::string text = "training data\n" +
-                     data::describe_columns(config.data, schema, data::Role::kTrain) +
-                     describe_batch(config, false);
-  if (!config.data.has_eval()) return text + "evaluation data\n  none (data.eval)\n";
-  text += "evaluation data\n" + data::describe_columns(config.data, schema, data::Role::kEval) +
-          describe_batch(config, true);
-  const std::vector<std::string> shared = data::shared_files(config.data);
-  return shared.empty() ? text : text + "  look at: " + data::describe_shared_files(shared) + "\n";
+  return describe_data(trainer::data_up_to_now(config), config);
 }
 
 std::string describe_dry_run(const job::JobConfig& config) {
   constexpr std::int64_t kFloat = sizeof(float);
-  std::string text = describe_data(config);
-  const trainer::DryRun run = trainer::dry_run(config);
+  const data::Dataset data = trainer::data_up_to_now(config);
+  std::string text = describe_data(data, config);
+  const trainer::DryRun run = trainer::dry_run(config, data);
   text += fmt::format("model\n  {}: {} dense parameters, {}; logloss of the first batch {:.4f}\n",
-                      config.model.type, run.dense_parameters,
+                      word_of(config.model.type, job::kModelTypes), run.dense_parameters,
                       format_bytes(run.dense_parameters * kFloat), run.logloss);
   return text + describe_tables(run) + describe_memory(run) + describe_run_dir(config.run_dir);
 }

@@ -6,8 +6,8 @@
 
 namespace satrap::app {
 
-/// What a job reads: its columns and first batch, of training and of evaluation. Throws as reading
-/// does.
+/// Describes what a job reads: its columns and first batch, of training and of evaluation. Throws
+/// as reading does.
 std::string describe_data(const job::JobConfig& config);
 
 /// The same, then its model, tables, memory and run directory. Nothing is trained or written.

@@ -1,4 +1,4 @@
-#include "label_choice.h"
+#include "src/app/label_choice.h"
 
 #include <algorithm>
 #include <array>

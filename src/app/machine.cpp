@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "src/app/machine.h"
 
 #include <array>
 #include <fstream>
@@ -24,7 +24,7 @@ std::int64_t memory_field(const std::string& name) {
   return kib * 1024;
 }
 
-/// Of control groups, version 2, as seen from inside a container. "max" reads as 0.
+/// The quota of control groups, version 2, as seen from inside a container. "max" reads as 0.
 double group_cpu_quota() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   double quota = 0.0;

@@ -2,15 +2,20 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands.h"
 #include "satrap/cli/program.h"
 #include "satrap/cli/ps_commands.h"
+#include "src/app/commands.h"
 
 namespace satrap::app {
 
 int main(int argc, char** argv) {
   CLI::App program("satrap trains recommender models with large embedding tables.", "satrap");
   program.require_subcommand(1);
+  program.footer(
+      "Examples:\n"
+      "  satrap init clicks.csv        # looks at the data and writes clicks.yaml\n"
+      "  satrap train clicks.yaml\n"
+      "  satrap predict --checkpoint runs/clicks --data new.csv --out scores.tsv");
   return cli::run_program(program, argc, argv, [&](cli::Action& chosen) {
     add_init_command(program, chosen);
     add_train_command(program, chosen);

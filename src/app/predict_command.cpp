@@ -10,15 +10,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "checkpoint_paths.h"
-#include "commands.h"
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/output_file.h"
 #include "satrap/data/schema.h"
 #include "satrap/trainer/predict.h"
+#include "src/app/checkpoint_paths.h"
+#include "src/app/commands.h"
 
 namespace satrap::app {
 namespace {
@@ -31,7 +31,7 @@ struct PredictArguments {
   std::string out = "-";
 };
 
-/// What the command reads and must not write: rows, the configuration, the checkpoint.
+/// Refuses an --out that the command reads: rows, the configuration, the checkpoint.
 void check_out(const PredictArguments& arguments,
                const job::JobConfig& job,
                const std::string& checkpoint) {
@@ -91,7 +91,7 @@ void append_lines(const trainer::PredictedLines& predicted,
 }
 
 void check_keep(const PredictArguments& arguments, const job::JobConfig& config) {
-  if (arguments.keep.empty() || config.data.resolved_format() != "synthetic") return;
+  if (arguments.keep.empty() || !config.data.is_synthetic()) return;
   throw Error(ErrorCode::kInvalidConfig,
               "--keep: data.format synthetic has no text whose columns could be kept");
 }
@@ -101,7 +101,7 @@ int predict(PredictArguments& arguments) {
   const checkpoint::UsedCheckpoint& checkpoint = arguments.used.checkpoint;
   check_out(arguments, config, checkpoint.path);
   check_keep(arguments, config);
-  use_data(arguments.data, config);
+  use_data(arguments.data, arguments.used.job, config);
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
   const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
@@ -144,13 +144,15 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
           "--out", arguments->out,
           "File for the probabilities, which appears once it is complete; -: standard output")
       ->type_name("FILE");
-  command->footer(
+  cli::end_help(
+      *command,
+      "satrap predict --checkpoint runs/clicks --data new.csv --keep user --out scores.tsv",
       "Writes the header `probability`, then one line for each line of the data except header\n"
-      "lines and rows that do not meet data.eval.where, in the same order. For several labels\n"
-      "the header lists their names, and each line has one probability per label, separated by\n"
-      "tabs. --keep puts columns of the data, as they are written, before them (a tab in a field\n"
-      "as \\t). A blank line gets `nan`, and so does a row that cannot be read; with\n"
-      "data.on_bad_row=stop such a row ends the command.\n"
+      "lines, in the same order. Rows that do not meet data.eval.where have no line; with --data\n"
+      "there is no `where`. For several labels the header lists their names, and each line has\n"
+      "one probability per label, separated by tabs. --keep puts columns of the data, as they are\n"
+      "written, before them (a tab in a field as \\t). A blank line gets `nan`, and so does a row\n"
+      "that cannot be read; with data.on_bad_row=stop such a row ends the command.\n"
       "\n"
       "Labels are ignored. With a header, label columns may be missing. Without a header but with\n"
       "named columns, a line has either all columns or all but those that only labels use; the\n"

@@ -1,4 +1,4 @@
-#include "remote_export.h"
+#include "src/app/remote_export.h"
 
 #include <algorithm>
 #include <string>

@@ -16,7 +16,7 @@ class RemoteExport {
   /// or an export and `overwrite`.
   RemoteExport(const std::string& url, bool overwrite);
 
-  /// Where it is made.
+  /// The folder in which the export is made.
   std::string local_path() const { return local_.path() + "/export"; }
 
   /// Replaces the export that is there. Writes only to the folder and below. Throws Error(kIo).

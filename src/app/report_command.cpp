@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands.h"
-#include "report_page.h"
-#include "run_table.h"
 #include "satrap/cli/output.h"
+#include "src/app/commands.h"
+#include "src/app/report_page.h"
+#include "src/app/run_table.h"
 
 namespace satrap::app {
 namespace {
@@ -31,18 +31,19 @@ int report(const ReportArguments& arguments) {
 
 void add_report_command(CLI::App& program, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand("report",
-                                             "Write a web page about a run: curves, result, "
-                                             "configuration; or compare runs, in a table or, "
-                                             "with --out, on a page");
+                                             "Write a web page about a run: curves, result and "
+                                             "configuration. Or compare runs in a table, with "
+                                             "--out on a page");
   auto arguments = std::make_shared<ReportArguments>();
   command->add_option("RUN", arguments->runs, "Run directories; the runs may still be in progress")
       ->required()
       ->type_name("");
   command
       ->add_option("--out", arguments->out,
-                   "The page; for a single run the default is RUN/report.html, for several a table "
-                   "is printed")
+                   "The page (default: RUN/report.html for one run, a table on standard output for "
+                   "several)")
       ->type_name("FILE");
+  cli::end_help(*command, "satrap report runs/clicks runs/dcn");
   command->callback([&chosen, arguments] { chosen = [arguments] { return report(*arguments); }; });
 }
 

@@ -1,4 +1,4 @@
-#include "report_page.h"
+#include "src/app/report_page.h"
 
 #include <cmath>
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "best_evaluation.h"
-#include "closing_words.h"
-#include "evaluation_data.h"
-#include "report/assets.h"
-#include "run_differences.h"
-#include "run_record.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/data/remote_folder.h"
+#include "src/app/best_evaluation.h"
+#include "src/app/closing_words.h"
+#include "src/app/evaluation_data.h"
+#include "src/app/report/assets.h"
+#include "src/app/run_differences.h"
+#include "src/app/run_record.h"
 
 namespace satrap::app {
 namespace {
@@ -63,9 +63,9 @@ void make_names_unique(std::vector<Json>& runs) {
   }
 }
 
-/// What the page says of a run besides its record (read_run): `data`, `evaluation_data` in words;
-/// `used`, the evaluation that stands first, with `reliability`; `best`; `findings`. The bins of
-/// other evaluations, which make the page large, go.
+/// The facts of a run that the page has besides its record (read_run): `data`, `evaluation_data` in
+/// words; `used`, the evaluation that is shown first, with `reliability`; `best`; `findings`. The
+/// bins of other evaluations, which make the page large, go.
 void add_conclusions(Json& run) {
   run["findings"] = run["summary"].is_object() ? Json(findings(run)) : Json::array();
   run["data"] = describe_training_data(run);

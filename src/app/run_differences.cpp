@@ -1,4 +1,4 @@
-#include "run_differences.h"
+#include "src/app/run_differences.h"
 
 #include <algorithm>
 #include <cctype>

@@ -16,7 +16,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 /// its column if it has none, wherever it stands: data.schema.features.city.separator.
 Settings settings_by_name(const nlohmann::ordered_json& run);
 
-/// What runs are configured differently in; of each run, the settings that not all of them have.
+/// The differences of runs' configurations: for each run, the settings that not all of them have.
 /// An element of a list that only some have, such as a feature, is no set of keys: the list has
 /// "+city" in the runs that have it, and "-city" in the others. Where a run is kept is left out.
 std::vector<Settings> config_differences(const std::vector<nlohmann::ordered_json>& runs);

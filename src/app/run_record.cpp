@@ -1,4 +1,4 @@
-#include "run_record.h"
+#include "src/app/run_record.h"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +15,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/data/remote_folder.h"
+#include "satrap/trainer/importance.h"
 
 namespace satrap::app {
 namespace {
@@ -132,6 +133,11 @@ Json read_run(const std::string& directory) {
   }
   run["config_text"] = config_text.value_or("");
   read_metrics(metrics.value_or(""), run);
+  run["importance"] = nullptr;
+  if (const std::optional<std::string> importance = find_text(directory, trainer::kRunImportance)) {
+    run["importance"] = Json::parse(*importance, nullptr, false);
+    if (!run["importance"].is_object()) run["importance"] = nullptr;
+  }
   run["summary"] = nullptr;
   if (const std::optional<std::string> summary = find_text(directory, "summary.json")) {
     run["summary"] = Json::parse(*summary, nullptr, false);

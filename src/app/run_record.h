@@ -14,6 +14,7 @@ namespace satrap::app {
 ///   reports, evaluations   lines of metrics.jsonl, in the order of their steps
 ///   num_reports            number of reports; `reports` has only some of a long run's
 ///   summary      of summary.json; null: none yet
+///   importance   of importance.json (`satrap eval --importance`); null: none
 /// Starts, reports and evaluations have a `step`, a `time`, the seconds of training so far by all
 /// processes, and `process`, the number of the one that wrote it. If a resumed run went back, its
 /// later lines count; incomplete or damaged lines are skipped.

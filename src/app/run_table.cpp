@@ -1,4 +1,4 @@
-#include "run_table.h"
+#include "src/app/run_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "best_evaluation.h"
-#include "evaluation_data.h"
-#include "run_differences.h"
-#include "run_record.h"
 #include "satrap/core/file.h"
 #include "satrap/core/text.h"
+#include "src/app/best_evaluation.h"
+#include "src/app/evaluation_data.h"
+#include "src/app/run_differences.h"
+#include "src/app/run_record.h"
 
 namespace satrap::app {
 namespace {

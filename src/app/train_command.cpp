@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -11,25 +12,28 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "checkpoint_paths.h"
-#include "closing_words.h"
-#include "commands.h"
-#include "expectation.h"
-#include "init_job.h"
-#include "job_arguments.h"
-#include "job_preview.h"
-#include "machine.h"
-#include "report_page.h"
-#include "run_record.h"
 #include "satrap/cli/output.h"
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
+#include "satrap/core/text.h"
 #include "satrap/data/remote_folder.h"
+#include "satrap/trainer/importance.h"
 #include "satrap/trainer/run_series.h"
 #include "satrap/trainer/trainer.h"
-#include "training_display.h"
+#include "src/app/checkpoint_paths.h"
+#include "src/app/closing_words.h"
+#include "src/app/commands.h"
+#include "src/app/expectation.h"
+#include "src/app/importance_text.h"
+#include "src/app/init_job.h"
+#include "src/app/job_arguments.h"
+#include "src/app/job_preview.h"
+#include "src/app/machine.h"
+#include "src/app/report_page.h"
+#include "src/app/run_record.h"
+#include "src/app/training_display.h"
 
 namespace satrap::app {
 namespace {
@@ -61,7 +65,7 @@ std::string how_to_continue(const job::JobConfig& config, const job::ClusterConf
   return fmt::format("`satrap train {}/config.yaml --resume`", shown_path(config.run_dir));
 }
 
-/// What stands in place of the configuration are data: writes one for them, and takes it instead.
+/// CONFIG names data: writes a configuration for them, and takes that instead.
 void init_first(TrainArguments& arguments) {
   JobArguments& job = arguments.job;
   DraftRequest request{.data = {job.config}, .label = arguments.label, .config = ""};
@@ -94,7 +98,7 @@ bool is_started_by_program() {
          (service != nullptr && std::to_string(getpid()) == service);
 }
 
-/// Of a job whose run_dir nobody named each run has a folder of its own. What starts a job again
+/// Each run of a job whose run_dir nobody named has a folder of its own. What starts a job again
 /// without --resume is to be told that there is a run, not to begin another.
 void choose_run_dir(job::JobConfig& config, const trainer::TrainOptions& options) {
   const std::string& first = config.default_run_dir;
@@ -152,29 +156,78 @@ int train(TrainArguments& arguments) {
   return 128 + number;
 }
 
+/// A table; a value is as wide as it may be in memory.
+std::string describe_slices(const trainer::SlicedColumn& column) {
+  const auto name_of = [](const trainer::Slice& slice) -> std::string {
+    if (!slice.value) return "(others)";
+    return slice.value->empty() ? "(empty)" : *slice.value;
+  };
+  std::size_t width = column.name.size();
+  for (const trainer::Slice& slice : column.slices) width = std::max(width, name_of(slice).size());
+  std::string text =
+      fmt::format("\n{:<{}}  {:>12}  {:>8}  {:>8}  {:>8}  {:>11}\n", printable(column.name), width,
+                  "examples", "auc", "logloss", "ne", "calibration");
+  for (const trainer::Slice& slice : column.slices) {
+    const trainer::Metrics& m = slice.metrics;
+    text += fmt::format("{:<{}}  {:>12}  {:>8.6f}  {:>8.6f}  {:>8.6f}  {:>11.6f}\n", name_of(slice),
+                        width, with_commas(m.examples), m.auc, m.logloss, m.ne, m.calibration);
+  }
+  return text + "\n";
+}
+
 std::string describe_metrics(const trainer::Evaluation& e) {
   std::string text = fmt::format(
-      "auc          {:.6f}\nlogloss      {:.6f}\nne           {:.6f}\ncalibration  {:.6f}\n", e.auc,
-      e.logloss, e.ne, e.calibration);
+      "auc          {:.6f}\nlogloss      {:.6f}\nne           {:.6f}\ncalibration  {:.6f}\n"
+      "ap           {:.6f}\nbrier        {:.6f}\n",
+      e.auc, e.logloss, e.ne, e.calibration, e.ap, e.brier);
+  if (e.weight) text += fmt::format("weight       {:.6g}\n", *e.weight);
   if (const auto& grouped = e.grouped) {
     text +=
         fmt::format("gauc         {:.6f}\ngroups       {}\n", grouped->auc, grouped->num_groups);
   }
+  for (const RankingAt& at : e.ranking.at) {
+    text += fmt::format("{:<12} {:.6f}\n{:<12} {:.6f}\n", fmt::format("ndcg@{}", at.k), at.ndcg,
+                        fmt::format("recall@{}", at.k), at.recall);
+  }
+  for (const trainer::SlicedColumn& column : e.slices) text += describe_slices(column);
   return text;
 }
 
 struct EvalArguments {
   UsedJob used;
   std::vector<std::string> data;
+  bool has_importance = false;
 };
+
+/// Says what each input is worth to the model. Returns false if a signal has ended it. Of the run's
+/// own evaluation data the run's folder keeps it.
+bool show_importance(const job::JobConfig& config,
+                     const checkpoint::UsedCheckpoint& checkpoint,
+                     bool is_of_run,
+                     const std::atomic<bool>& stop) {
+  const trainer::Importance importance = trainer::permutation_importance(config, checkpoint, &stop);
+  if (stop) return false;
+  cli::print(describe_importance(importance));
+  const std::string path = is_of_run ? write_importance(importance, checkpoint) : "";
+  if (!path.empty()) log_info("{}: `satrap report` shows it with the run", shown_path(path));
+  return true;
+}
 
 int eval(EvalArguments& arguments) {
   UsedJob& used = arguments.used;
   job::JobConfig config = used.load();
-  use_data(arguments.data, config);
+  use_data(arguments.data, used.job, config);
+  if (arguments.has_importance && std::ranges::count(config.data.eval.path, "-") > 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                "--importance: reads the rows again, and standard input can be read only once; "
+                "write them to a file");
+  }
   const cli::StopSignals signals;
   const trainer::Evaluation result = trainer::evaluate(config, used.checkpoint, &signals.stop());
   if (signals.stop()) return 128 + signals.signal_number();
+  if (result.examples == 0) {
+    throw Error(ErrorCode::kInvalidData, "no row of the evaluation data counts in a metric");
+  }
   cli::print(
       fmt::format("checkpoint   {}\nexamples     {}\n", used.checkpoint.name(), result.examples));
   if (result.labels.empty()) cli::print(describe_metrics(result));
@@ -185,6 +238,10 @@ int eval(EvalArguments& arguments) {
       fmt::format("(logloss: p is clipped to [{0:.1e}, 1 - {0:.1e}]; ne: logloss / that of always "
                   "predicting the mean label; calibration: mean p / mean label)\n",
                   trainer::kClip));
+  if (arguments.has_importance &&
+      !show_importance(config, used.checkpoint, arguments.data.empty(), signals.stop())) {
+    return 128 + signals.signal_number();
+  }
   return 0;
 }
 
@@ -222,7 +279,8 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
   command->add_flag("--dry-run", arguments->is_dry,
                     "Train nothing and write nothing: show the columns and the first batch of the "
                     "data, the model, its tables and the memory they need");
-  command->footer(
+  cli::end_help(
+      *command, "satrap train clicks.yaml run_dir=runs/dcn model=dcn_v2",
       "On SIGINT or SIGTERM the job writes a checkpoint and exits with 130 or 143; a second\n"
       "signal ends it at once.");
   command->callback([&chosen, arguments] { chosen = [arguments] { return train(*arguments); }; });
@@ -234,6 +292,11 @@ void add_eval_command(CLI::App& program, cli::Action& chosen) {
   auto arguments = std::make_shared<EvalArguments>();
   arguments->used.add_to(*command);
   add_data_option(*command, arguments->data, "File or glob with labelled rows");
+  command->add_flag("--importance", arguments->has_importance,
+                    "Also how much logloss rises and AUC falls, for several labels of the first, "
+                    "if the values of "
+                    "an input are exchanged among the rows; scores them five times for each input");
+  cli::end_help(*command, "satrap eval --checkpoint runs/clicks --data new.csv");
   command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
 }
 

@@ -1,4 +1,4 @@
-#include "training_display.h"
+#include "src/app/training_display.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ std::string bar(double share) {
   return fmt::format("[{:.<{}}] ", std::string(static_cast<std::size_t>(done), '#'), kWidth);
 }
 
-/// What the dense network and the memory do.
+/// The shares of waiting, of the dense network and of memory.
 std::string shares(const trainer::Report& r) {
   std::string text = fmt::format("  input wait {:.0f}%", 100.0 * r.wait_share);
   if (r.data_wait_share > kNotableWait) {
@@ -113,7 +113,7 @@ TrainingDisplay::TrainingDisplay() {
 TrainingDisplay::~TrainingDisplay() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_closed_ = true;
   }
   changed_.notify_one();
@@ -127,20 +127,20 @@ double TrainingDisplay::seconds() const {
 void TrainingDisplay::redraw_until_closed() {
   constexpr std::chrono::milliseconds kEvery(200);
   RecentRate rate;
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!is_closed_) {
     const double now = seconds();
     const trainer::LiveProgress::Trained trained = live_.trained();
     const double recent = trained.step > 0 ? rate.add(now, trained.examples) : -1.0;
     line_.show(progress_text(live_, report_, now - report_seconds_, recent));
-    changed_.wait_for(lock, kEvery);
+    changed_.wait_until(mutex_, std::chrono::steady_clock::now() + kEvery);
   }
 }
 
 void TrainingDisplay::show(const trainer::Report& report) {
   if (line_.is_visible()) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       report_ = report;
       report_seconds_ = seconds();
     }

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -11,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "satrap/core/mutex.h"
 #include "satrap/core/progress_line.h"
 #include "satrap/trainer/trainer.h"
 
@@ -46,7 +45,7 @@ class TrainingDisplay {
   /// Called by the thread of train().
   void show(const trainer::Report& report);
 
-  /// What train() tells meanwhile; nullptr: nobody watches.
+  /// Here train() tells its progress; nullptr: nobody watches.
   trainer::LiveProgress* live() { return line_.is_visible() ? &live_ : nullptr; }
 
  private:
@@ -56,11 +55,11 @@ class TrainingDisplay {
   ProgressLine line_;
   trainer::LiveProgress live_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_closed_ = false;
-  std::optional<trainer::Report> report_;
-  double report_seconds_ = 0.0;  // when it was made
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_closed_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::optional<trainer::Report> report_ SATRAP_GUARDED_BY(mutex_);
+  double report_seconds_ SATRAP_GUARDED_BY(mutex_) = 0.0;  // when it was made
   std::thread thread_;
 };
 

@@ -4,10 +4,10 @@
 
 #include "satrap/backend/operations.h"
 
-/// Which row of a set is given up, on every device.
+/// The choice of the row of a set that is given up, on every device.
 namespace satrap::backend {
 
-/// What a frequency is worth in `batch`, if it was last changed in batch `last`: under kLookahead
+/// The value of a frequency in `batch`, if it was last changed in batch `last`: under kLookahead
 /// it is halved at each multiple of 2^halving_log2 batches in between.
 constexpr std::uint32_t aged(EvictionPolicy policy,
                              std::uint32_t frequency,

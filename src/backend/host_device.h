@@ -48,80 +48,20 @@ class HostDevice final : public Device {
   int libtorch_gpu() const override { return -1; }
   void run_in_order(StreamRef, std::function<void()> compute) override { compute(); }
 
-  void build_plan(const Bags& bags,
-                  std::int64_t num_sets,
-                  std::int64_t padded_dim,
-                  const PlanView& plan,
-                  StreamRef stream) override;
-  void touch(const CacheView& cache,
-             const WindowView& window,
-             const PlanView& plan,
-             const TouchArguments& arguments,
-             StreamRef stream) override;
-  void resolve(const CacheView& cache,
-               const PlanView& plan,
-               const ResolveArguments& arguments,
-               const MissView& misses,
-               StreamRef stream) override;
-  void gather_rows(const CacheView& cache,
-                   const std::int32_t* slots,
-                   const std::uint32_t* count,
-                   std::int64_t begin,
-                   std::int64_t max_rows,
-                   std::byte* staging,
-                   StreamRef stream) override;
-  void scatter_rows(const CacheView& cache,
-                    const std::int32_t* slots,
-                    const std::uint32_t* count,
-                    std::int64_t begin,
-                    std::int64_t max_rows,
-                    const std::byte* staging,
-                    StreamRef stream) override;
-  void load_rows(const CacheView& cache,
-                 const std::int32_t* slots,
-                 const std::uint32_t* count,
-                 std::int64_t max_rows,
-                 const std::byte* const* rows,
-                 StreamRef stream) override;
-  void pool_forward(const CacheView& cache,
-                    const Bags& bags,
-                    const PlanView& plan,
-                    FloatType out_type,
-                    void* out,
-                    StreamRef stream) override;
-  void backward_update(const CacheView& cache,
-                       const PlanView& plan,
-                       FloatType grad_type,
-                       const void* grad,
-                       RowOptimizerType optimizer,
-                       const TableStep* steps,
-                       StreamRef stream) override;
-  void backward_gradients(const RowLayout& layout,
-                          const PlanView& plan,
-                          FloatType grad_type,
-                          const void* grad,
-                          const std::int32_t* places,
-                          float* out,
-                          StreamRef stream) override;
-  void list_slots(const CacheView& cache,
-                  ListMode mode,
-                  std::int64_t first_set,
-                  std::int64_t num_sets,
-                  const SlotList& list,
-                  StreamRef stream) override;
-  void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) override;
-  void cancel_update(const float* flag, const PlanView& plan, StreamRef stream) override;
-  void dropout_factors(const Dropout& dropout,
-                       std::int64_t first_example,
-                       std::int64_t rows,
-                       std::int64_t columns,
-                       float* out,
-                       std::int64_t stride,
-                       StreamRef stream) override;
-  void add_in_order(std::span<const float* const> vectors,
-                    std::int64_t count,
-                    float* sum,
-                    StreamRef stream) override;
+  void build_plan(const BuildPlan& operation, StreamRef stream) override;
+  void touch(const Touch& operation, StreamRef stream) override;
+  void resolve(const Resolve& operation, StreamRef stream) override;
+  void gather_rows(const GatherRows& operation, StreamRef stream) override;
+  void scatter_rows(const ScatterRows& operation, StreamRef stream) override;
+  void load_rows(const LoadRows& operation, StreamRef stream) override;
+  void pool_forward(const PoolForward& operation, StreamRef stream) override;
+  void backward_update(const BackwardUpdate& operation, StreamRef stream) override;
+  void cancel_update(const CancelUpdate& operation, StreamRef stream) override;
+  void backward_gradients(const BackwardGradients& operation, StreamRef stream) override;
+  void list_slots(const ListSlots& operation, StreamRef stream) override;
+  void mark_clean(const MarkClean& operation, StreamRef stream) override;
+  void dropout_factors(const DropoutFactors& operation, StreamRef stream) override;
+  void add_in_order(const AddInOrder& operation, StreamRef stream) override;
 
  private:
   void sort_ids(const PlanView& plan);

@@ -98,17 +98,14 @@ void HostDevice::sort_ids(const PlanView& plan) {
   for (std::size_t i = 0; i < items_.size(); ++i) plan.positions[i] = items_[i].position;
 }
 
-void HostDevice::build_plan(const Bags& bags,
-                            std::int64_t num_sets,
-                            std::int64_t padded_dim,
-                            const PlanView& plan,
-                            StreamRef) {
-  check_arguments(bags, num_sets, plan);
+void HostDevice::build_plan(const BuildPlan& operation, StreamRef) {
+  check_arguments(operation);
+  const PlanView& plan = operation.plan;
   *plan.counts = {};
   if (plan.num_ids == 0) return;
-  describe_ids(bags, padded_dim, plan);
+  describe_ids(operation.bags, operation.padded_dim, plan);
   sort_ids(plan);
-  number_keys(plan, num_sets);
+  number_keys(plan, operation.num_sets);
   list_long_segments(plan);
 }
 

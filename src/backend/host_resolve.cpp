@@ -14,11 +14,11 @@ namespace {
 /// Resolves one batch in a cache, one set after the other.
 class Resolution {
  public:
-  Resolution(const CacheView& cache,
-             const PlanView& plan,
-             const ResolveArguments& arguments,
-             const MissView& misses)
-      : cache_(cache), plan_(plan), arguments_(arguments), misses_(misses) {}
+  explicit Resolution(const Resolve& operation)
+      : cache_(operation.cache),
+        plan_(operation.plan),
+        arguments_(operation.arguments),
+        misses_(operation.misses) {}
 
   /// Resolves keys [begin, end), all of one set. Rows that are found are pinned before any
   /// eviction.
@@ -30,7 +30,7 @@ class Resolution {
       plan_.slots[u] = slot < 0 ? find_shared(tag) : static_cast<std::int32_t>(slot);
       if (plan_.slots[u] < 0) continue;
       ++misses_.counts->hits;
-      if (slot >= 0 && trains()) pin(slot, u);
+      if (slot >= 0) pin(slot, u);
     }
     for (std::uint32_t u = begin; u < end; ++u) {
       if (plan_.slots[u] < 0) miss(u);
@@ -38,11 +38,9 @@ class Resolution {
   }
 
  private:
-  bool trains() const { return arguments_.mode == ResolveMode::kTrain; }
-
   std::int32_t find_shared(std::uint64_t tag) const {
     const std::span shared(arguments_.shared, static_cast<std::size_t>(arguments_.num_shared));
-    const auto found = std::ranges::lower_bound(shared, tag, {}, &SharedRow::tag);
+    const auto found = std::ranges::lower_bound(shared, tag, {}, &OverflowRow::tag);
     if (found == shared.end() || found->tag != tag) return -1;
     found->is_needed = 1;
     return found->slot;
@@ -79,7 +77,7 @@ class Resolution {
 
   void miss(std::uint32_t unique) {
     const std::uint64_t tag = plan_.unique_tags[unique];
-    const std::int64_t slot = trains() ? victim() : -1;
+    const std::int64_t slot = victim();
     if (slot >= 0) {
       admit(slot, tag, unique);
     } else {
@@ -118,15 +116,12 @@ class Resolution {
 
 }  // namespace
 
-void HostDevice::resolve(const CacheView& cache,
-                         const PlanView& plan,
-                         const ResolveArguments& arguments,
-                         const MissView& misses,
-                         StreamRef) {
-  check_arguments(cache, arguments);
-  *misses.counts = {};
+void HostDevice::resolve(const Resolve& operation, StreamRef) {
+  check_arguments(operation);
+  const PlanView& plan = operation.plan;
+  *operation.misses.counts = {};
   if (plan.num_ids == 0) return;
-  Resolution resolution(cache, plan, arguments, misses);
+  Resolution resolution(operation);
   for (std::uint32_t r = 0; r < plan.counts->set_runs; ++r) {
     resolution.resolve_set(plan.set_runs[r], plan.set_runs[r + 1]);
   }

@@ -52,12 +52,8 @@ void HostDevice::pool_present(const CacheView& cache,
   });
 }
 
-void HostDevice::pool_forward(const CacheView& cache,
-                              const Bags& bags,
-                              const PlanView& plan,
-                              FloatType out_type,
-                              void* out,
-                              StreamRef) {
+void HostDevice::pool_forward(const PoolForward& operation, StreamRef) {
+  const auto& [cache, bags, plan, out_type, out] = operation;
   const std::int64_t num_unique = plan.num_ids == 0 ? 0 : plan.counts->unique;
   rows_.resize(index(num_unique));
   bool has_all = out_type == FloatType::kFp32;
@@ -179,13 +175,8 @@ void update_on_device(const RowLayout& layout,
 
 }  // namespace
 
-void HostDevice::backward_update(const CacheView& cache,
-                                 const PlanView& plan,
-                                 FloatType grad_type,
-                                 const void* grad,
-                                 RowOptimizerType optimizer,
-                                 const TableStep* steps,
-                                 StreamRef) {
+void HostDevice::backward_update(const BackwardUpdate& operation, StreamRef) {
+  const auto& [cache, plan, grad_type, grad, optimizer, steps] = operation;
   if (plan.num_ids == 0) return;
   const RowLayout& layout = cache.layout;
   const Occurrences occurrences = occurrences_of(plan, grad_type, grad, layout.padded_dim);
@@ -209,13 +200,8 @@ void HostDevice::backward_update(const CacheView& cache,
   });
 }
 
-void HostDevice::backward_gradients(const RowLayout& layout,
-                                    const PlanView& plan,
-                                    FloatType grad_type,
-                                    const void* grad,
-                                    const std::int32_t* places,
-                                    float* out,
-                                    StreamRef) {
+void HostDevice::backward_gradients(const BackwardGradients& operation, StreamRef) {
+  const auto& [layout, plan, grad_type, grad, places, out] = operation;
   if (plan.num_ids == 0) return;
   for_each_gradient(plan, occurrences_of(plan, grad_type, grad, layout.padded_dim), layout,
                     [&](std::int64_t u, const float* gradient, float*) {
@@ -225,28 +211,22 @@ void HostDevice::backward_gradients(const RowLayout& layout,
                     });
 }
 
-void HostDevice::cancel_update(const float* flag, const PlanView& plan, StreamRef) {
-  if (plan.num_ids > 0 && *flag != 0.0F) *plan.counts = {};
+void HostDevice::cancel_update(const CancelUpdate& operation, StreamRef) {
+  const PlanView& plan = operation.plan;
+  if (plan.num_ids > 0 && *operation.flag != 0.0F) *plan.counts = {};
 }
 
-void HostDevice::dropout_factors(const Dropout& dropout,
-                                 std::int64_t first_example,
-                                 std::int64_t rows,
-                                 std::int64_t columns,
-                                 float* out,
-                                 std::int64_t stride,
-                                 StreamRef) {
+void HostDevice::dropout_factors(const DropoutFactors& operation, StreamRef) {
+  const auto& [dropout, first_example, rows, columns, out, stride] = operation;
   for (std::int64_t r = 0; r < rows; ++r) {
     const RandomStream draws = dropout.draws_of(first_example + r);
     for (std::int64_t c = 0; c < columns; ++c) out[r * stride + c] = dropout.factor(draws, c);
   }
 }
 
-void HostDevice::add_in_order(std::span<const float* const> vectors,
-                              std::int64_t count,
-                              float* sum,
-                              StreamRef) {
-  check_added(vectors);
+void HostDevice::add_in_order(const AddInOrder& operation, StreamRef) {
+  check_arguments(operation);
+  const auto& [vectors, count, sum] = operation;
   for (std::int64_t i = 0; i < count; ++i) {
     float total = vectors.front()[i];
     for (const float* const vector : vectors.subspan(1)) total += vector[i];

@@ -39,12 +39,9 @@ void load_ahead(const CacheView& cache, const WindowView& window, std::uint64_t 
 
 }  // namespace
 
-void HostDevice::touch(const CacheView& cache,
-                       const WindowView& window,
-                       const PlanView& plan,
-                       const TouchArguments& arguments,
-                       StreamRef) {
-  check_arguments(window, arguments);
+void HostDevice::touch(const Touch& operation, StreamRef) {
+  check_arguments(operation);
+  const auto& [cache, window, plan, arguments] = operation;
   if (plan.num_ids == 0) return;
   const auto [batch, resolved] = arguments;
   const std::int64_t unique = plan.counts->unique;

@@ -17,7 +17,7 @@ StreamTimes::Span::~Span() {
 }
 
 void StreamTimes::begin(Kind kind) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   add_done();
   if (free_.empty()) free_.push_back(std::make_unique<Work>(device_, kind));
   std::unique_ptr<Work> work = std::move(free_.back());
@@ -29,7 +29,7 @@ void StreamTimes::begin(Kind kind) {
 }
 
 void StreamTimes::end(Kind kind) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto open = std::ranges::find_if(
       open_, [kind](const auto& work) { return work->kind == kind && !work->is_ended; });
   try {
@@ -61,14 +61,14 @@ void StreamTimes::add_done() {
 
 double StreamTimes::seconds(Kind kind) {
   device_.use_on_this_thread();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   add_done();
   return seconds_[kind];
 }
 
 double StreamTimes::busy_seconds() {
   device_.use_on_this_thread();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   add_done();
   return busy_seconds_;
 }

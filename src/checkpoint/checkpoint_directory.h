@@ -41,7 +41,7 @@ class DirectoryWriter {
   std::string directory_;
 };
 
-/// Where a checkpoint of `name` is written before it is published in `directory`.
+/// The path at which a checkpoint of `name` is written before it is published in `directory`.
 std::string temporary_path(const std::string& directory, const std::string& name);
 
 }  // namespace satrap::checkpoint

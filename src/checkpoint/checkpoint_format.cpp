@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string_view>
 
@@ -106,7 +107,7 @@ Manifest parse(const Json& json) {
   return m;
 }
 
-/// Of objects and arrays in each other; of text that is no JSON, rather more.
+/// The depth of objects and arrays in each other; rather more for text that is no JSON.
 int depth_of(std::string_view text) {
   int depth = 0, most = 0;
   bool is_in_text = false;
@@ -132,16 +133,17 @@ std::int64_t Manifest::Tensor::size() const {
 }
 
 RowLayout Manifest::Table::layout() const {
-  const auto number_of = [&](const auto& names, const std::string& wanted) {
-    const auto found = std::ranges::find(names, wanted);
+  const auto number_of = [&](const auto& names, const std::string& wanted, auto name_of) {
+    const auto found = std::ranges::find(names, wanted, name_of);
     if (found == std::end(names)) {
       throw Error(ErrorCode::kCorrupt, concat("table '", name, "': the manifest says ", wanted,
                                               ", which is not a type of weights or optimizer"));
     }
     return found - std::begin(names);
   };
-  return RowLayout::of(dim, static_cast<FloatType>(number_of(kFloatTypeNames, weights)),
-                       static_cast<RowOptimizerType>(number_of(kRowOptimizerNames, optimizer)));
+  return RowLayout::of(
+      dim, static_cast<FloatType>(number_of(kFloatTypeNames, weights, std::identity{})),
+      static_cast<RowOptimizerType>(number_of(kRowOptimizers, optimizer, &RowOptimizerKind::name)));
 }
 
 std::string Manifest::to_json() const {

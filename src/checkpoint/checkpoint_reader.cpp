@@ -122,9 +122,9 @@ void check_tables(const std::string& checkpoint,
 /// The loss scale is of one precision alone: a network of another leaves it, and one that finds
 /// none begins with its own.
 void load_dense(const std::string& checkpoint, const Manifest& manifest, pipeline::Model& model) {
-  dense::DenseNetwork::State state = model.network->save();
+  dense::Savable::State state = model.network->save();
   const auto require = [&](bool fits, const std::string& name) {
-    if (fits || name == dense::DenseNetwork::kLossScaleTensor) return;
+    if (fits || name == dense::Savable::kLossScaleTensor) return;
     throw Error(ErrorCode::kInvalidConfig,
                 concat(checkpoint, ": dense tensor '", name,
                        "' does not fit the configured model or its optimizer"));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "satrap/core/change_rules.h"
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/embedding_specs.h"
@@ -16,81 +17,7 @@
 namespace satrap::checkpoint {
 namespace {
 
-/// Applies to keys that begin and end like this (names in between may contain dots).
-struct Rule {
-  std::string_view begin, end;
-  ChangeKind kind;
-  const char* reason = "";
-};
-
-/// The first match counts; without a match, kTraining.
-constexpr Rule kRules[] = {
-    {"run_dir", "", ChangeKind::kOutput},
-    {"folder", "", ChangeKind::kOutput},
-    {"device", "", ChangeKind::kTraining},  // equal to rounding, where the network moves too
-    {"seed", "", ChangeKind::kImpossible,
-     "untrained rows and the order of shuffled data depend on it"},
-    {"data.schema.features.", ".type", ChangeKind::kImpossible, "ids would mean other rows"},
-    {"data.schema.value_rule", "", ChangeKind::kImpossible,
-     "values would be other ids and inputs; write the checkpoint's, data.schema.value_rule: 1"},
-    {"data.schema.features.", ".buckets.quantiles", ChangeKind::kImpossible,
-     "the checkpoint has the ranges and a row for each"},
-    {"data.schema.features.", ".buckets.boundaries", ChangeKind::kImpossible,
-     "the checkpoint has the ranges and a row for each"},
-    {"data.schema.numeric.", ".transform", ChangeKind::kImpossible,
-     "the network was trained on numbers transformed so, and the checkpoint has the fitted values"},
-    {"data.schema.numeric.", ".missing_indicator", ChangeKind::kImpossible,
-     "it is an input of the network"},
-    {"data.schema.labels.", ".weight", ChangeKind::kTraining},
-    {"data.eval.fraction", "", ChangeKind::kInput},
-    {"data.eval.by", "", ChangeKind::kInput},
-    {"data.eval", "", ChangeKind::kTraining},
-    {"data.group_by", "", ChangeKind::kTraining},
-    {"data.synthetic.eval_rows", "", ChangeKind::kTraining},
-    {"data.on_bad_row", "", ChangeKind::kTraining},
-    {"data.max_bad_rows", "", ChangeKind::kTraining},
-    {"data.kafka.start", "", ChangeKind::kOutput},  // of the start of a job alone
-    {"data.kafka.group", "", ChangeKind::kOutput},
-    {"data.kafka.timeout", "", ChangeKind::kOutput},
-    {"data.kafka.properties", "", ChangeKind::kOutput},
-    {"data.loaders.", "", ChangeKind::kOutput},
-    {"data.reader_threads", "", ChangeKind::kOutput},
-    {"data.cache", "", ChangeKind::kOutput},
-    {"data.fit_rows", "", ChangeKind::kOutput},  // the checkpoint has the fitted values
-    {"data.", "", ChangeKind::kInput},
-    {"tables.", ".dim", ChangeKind::kImpossible, "the checkpoint's rows have that width"},
-    {"tables.", ".weights", ChangeKind::kImpossible,
-     "the checkpoint's rows are stored in that type"},
-    {"tables.", ".optimizer.type", ChangeKind::kImpossible,
-     "the rows of the checkpoint hold the state of that optimizer"},
-    {"features.", ".table", ChangeKind::kImpossible, "ids would mean rows of another table"},
-    {"features.", ".pooling", ChangeKind::kImpossible,
-     "the network was trained on the output of that pooling"},
-    {"model.dropout", "", ChangeKind::kTraining},
-    {"model.engine", "", ChangeKind::kTraining},  // equal to rounding
-    {"model.path", "", ChangeKind::kTraining},    // its parameters must still fit
-    {"model.", "", ChangeKind::kImpossible, "the checkpoint's parameters belong to that network"},
-    {"dense_optimizer.type", "", ChangeKind::kImpossible,
-     "the checkpoint holds the state of that optimizer"},
-    {"embedding.cache.", "", ChangeKind::kOutput},
-    {"train.mode", "", ChangeKind::kInput},
-    {"train.staleness", "", ChangeKind::kInput},
-    {"train.staleness_schedule", "", ChangeKind::kInput},
-    {"train.staleness_factor", "", ChangeKind::kInput},
-    {"train.deterministic", "", ChangeKind::kInput},
-    {"train.start_from_average", "", ChangeKind::kTraining},  // of the first step alone
-    {"train.threads", "", ChangeKind::kOutput},
-    {"train.prefetch_batches", "", ChangeKind::kTraining},  // affects eviction
-    {"train.tensorboard", "", ChangeKind::kOutput},
-    {"train.metric_window", "", ChangeKind::kOutput},
-    {"train.report_every", "", ChangeKind::kOutput},
-    {"train.expect.", "", ChangeKind::kOutput},
-    {"train.warm_start.", "", ChangeKind::kImpossible, "it applies only to the start of a run"},
-    {"checkpoint.", "", ChangeKind::kOutput},
-    {"cluster.", "", ChangeKind::kOutput},
-};
-
-/// What a change does to predictions. The first match counts; without a match, nothing.
+/// The effect of a change on predictions. The first match counts; without a match, nothing.
 struct PredictionRule {
   std::string_view begin, end;
   bool is_fit;
@@ -103,6 +30,7 @@ constexpr const char* kUntrained = "it gives ids without a row their weights";
 constexpr PredictionRule kPredictionRules[] = {
     {"seed", "", true, kUntrained},
     {"data.schema.label", "", true, ""},  // and labels: check_predictions compares their names
+    {"data.schema.weight", "", true, ""},
     {"data.schema.", "", true, kOtherInputs},
     {"tables.", ".init.type", true, kUntrained},
     {"tables.", ".init.scale", true, kUntrained},
@@ -117,35 +45,36 @@ constexpr PredictionRule kPredictionRules[] = {
 
 std::string shown(const std::string& text) { return text.empty() ? "\"\"" : text; }
 
-ConfigChange classified(std::string key, const std::string& before, const std::string& after) {
-  ConfigChange change{std::move(key), shown(before), shown(after)};
-  for (const Rule& rule : kRules) {
-    if (!change.key.starts_with(rule.begin) || !change.key.ends_with(rule.end)) continue;
-    change.kind = rule.kind;
-    change.reason = rule.reason;
-    break;
-  }
-  return change;
+ConfigChange classified(std::string key,
+                        const ChangeRule& rule,
+                        const std::string& before,
+                        const std::string& after) {
+  return {std::move(key), shown(before), shown(after), rule.kind, std::string(rule.reason)};
 }
 
+/// `outer`: of the section that holds what is compared.
 template <class Config>
 void compare(const std::string& prefix,
              const Config& before,
              const Config& after,
-             std::vector<ConfigChange>& changes) {
+             std::vector<ConfigChange>& changes,
+             ChangeRule outer = {}) {
   std::map<std::string, std::string> old;
+  ChangeRules rules = change_rules(after, outer);
+  rules.merge(change_rules(before, outer));
   const auto values_of = [](const Config& config) {
     return config_values(dump_config(config), "configuration");
   };
   for (const ConfigValue& value : values_of(before)) old[value.path] = value.text;
+  const auto add = [&](const std::string& path, const std::string& from, const std::string& to) {
+    changes.push_back(classified(prefix + path, rules.at(path), from, to));
+  };
   for (const ConfigValue& value : values_of(after)) {
     const auto found = old.extract(value.path);
     const std::string text = found ? found.mapped() : "nothing";
-    if (text != value.text) changes.push_back(classified(prefix + value.path, text, value.text));
+    if (text != value.text) add(value.path, text, value.text);
   }
-  for (const auto& [path, text] : old) {  // entries of lists that are gone
-    changes.push_back(classified(prefix + path, text, "nothing"));
-  }
+  for (const auto& [path, text] : old) add(path, text, "nothing");  // entries that are gone
 }
 
 /// Inputs or labels of the model in their order, without ranges of names. `reason`: why their
@@ -168,7 +97,7 @@ void compare_named(const std::string& key,
     return;
   }
   for (std::size_t i = 0; i < now.size(); ++i) {
-    compare(concat(key, ".", now[i], "."), before[i], after[i], changes);
+    compare(concat(key, ".", now[i], "."), before[i], after[i], changes, kOtherInput);
   }
 }
 
@@ -211,7 +140,7 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
     if (!change.key.ends_with(".max_length")) continue;
     const std::string name = change.key.substr(0, change.key.rfind('.'));
     const std::string feature = name.substr(std::string_view("data.schema.features.").size());
-    if (job::entry_or_default(after.features, feature).pooling != "sequence") continue;
+    if (job::entry_or_default(after.features, feature).pooling != Pooling::kSequence) continue;
     change.kind = ChangeKind::kImpossible;
     change.reason = "the network has inputs for a sequence of that length";
   }
@@ -219,7 +148,9 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
   job::JobConfig old = before, now = after;
   old.data.schema_name = now.data.schema_name = "";
   for (const auto& [config, resolved] : {std::pair{&old, &old_schema}, std::pair{&now, &schema}}) {
-    if (config->device == "auto") config->device = "cpu";  // before it could be anything else
+    if (config->device == job::JobDevice::kAuto) {
+      config->device = job::JobDevice::kCpu;  // before it could be anything else
+    }
     config->data.schema = resolved->text;
     config->data.schema.features.clear();
     config->data.schema.numeric.clear();

@@ -3,17 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "satrap/core/config.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::checkpoint {
-
-/// The effect of a changed key on a run that continues from a checkpoint.
-enum class ChangeKind {
-  kImpossible,  // the checkpoint no longer fits
-  kInput,       // the next steps read other rows of data, or other versions of embedding rows
-  kTraining,    // the next steps train differently on the same input
-  kOutput,      // what is learned stays the same
-};
 
 struct ConfigChange {
   std::string key;            // "tables.items.optimizer.lr"
@@ -27,7 +20,7 @@ struct ConfigChange {
 /// their names in the key.
 std::vector<ConfigChange> config_changes(const job::JobConfig& before, const job::JobConfig& after);
 
-/// What a change does to predictions with the checkpoint's rows and network.
+/// The effect of a change on predictions with the checkpoint's rows and network.
 struct PredictionEffect {
   std::string reason;  // why they would be others; "": they would not
   bool is_fit = true;  // false: rows or network do not fit, and there would be none

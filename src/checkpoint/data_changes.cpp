@@ -24,7 +24,7 @@ class ChangeList {
   void add(DataChangeKind kind, const std::string& text) {
     if (++counts_[kind] <= kMaxShown) changes_.push_back({kind, "data file " + text});
   }
-  /// Of many files, only the first one is shown.
+  /// Shows only the first one of many files.
   void add_first(DataChangeKind kind,
                  std::string_view what,
                  std::int64_t count,
@@ -94,7 +94,7 @@ class DataComparison {
  private:
   enum class Content { kSame, kGrown, kOther };
 
-  /// Of a file that has not been opened, the size is all that is known.
+  /// The size is all that is known of a file that has not been opened.
   Content content(const DataFile& old, const DataFile& now) const {
     if (!old.is_regular()) return Content::kSame;
     if (!old.was_opened() && old.bytes == now.bytes) return Content::kSame;

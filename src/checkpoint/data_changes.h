@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "satrap/data/data_file.h"
+#include "satrap/data/file_prefix.h"
 
 namespace satrap::checkpoint {
 

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
-#include "satrap/core/file.h"
 #include "satrap/core/log.h"
-#include "satrap/data/data_file.h"
+#include "satrap/data/file_prefix.h"
 #include "src/checkpoint/data_changes.h"
 
 namespace satrap::checkpoint {
@@ -53,7 +51,7 @@ void refuse_trained_rows(const std::string& checkpoint,
   const data::DataPosition position = manifest.position_of(0, 1);
   const std::int64_t trained =
       position.epoch > 0 ? manifest.first_eval_row : position.rows_read;  // rows before this one
-  if (first_eval_row < 0 || first_eval_row >= trained) return;
+  if (first_eval_row >= trained) return;
   throw Error(
       ErrorCode::kInvalidConfig,
       fmt::format("cannot continue from {} with other training data: data.eval keeps the "
@@ -78,10 +76,10 @@ void tell(const DataChange& change) {
 }  // namespace
 
 DataContinuation compare_data(const std::string& checkpoint,
-                              const data::DataConfig& config,
+                              const data::Dataset& data,
                               bool accepts,
                               bool logs) {
-  const std::vector<data::DataFile> now = data::list_training_files(config);
+  const std::vector<data::DataFile> now = data.training_files();
   if (now.empty()) return {};  // generated
   const std::optional<std::vector<data::DataFile>> before = read_data_files(checkpoint);
   if (!before) {
@@ -95,13 +93,13 @@ DataContinuation compare_data(const std::string& checkpoint,
   const data::DataPosition position = manifest.position_of(0, 1);
   const std::vector<DataChange> changes =
       data_changes(*before, position.rows_read, now, [&](const std::string& path, auto bytes) {
-        return data::examine_prefix(
-            is_relative_path(path) ? (std::filesystem::path(config.folder) / path).string() : path,
-            bytes);
+        return data::examine_prefix(data.path_of(path), bytes);
       });
   if (!accepts) {
-    refuse(checkpoint, position, changes, config.eval.is_part());
-    refuse_trained_rows(checkpoint, manifest, config.eval.first_row);
+    refuse(checkpoint, position, changes, data.config().eval.is_part());
+    if (data.config().eval.by_tail()) {
+      refuse_trained_rows(checkpoint, manifest, data.first_eval_row());
+    }
   }
   DataContinuation result;
   bool accepted = false;

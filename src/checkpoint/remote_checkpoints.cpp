@@ -29,7 +29,7 @@ bool holds(const std::vector<Entry>& entries, const std::string& name, bool is_f
   });
 }
 
-/// Of a file that a manifest lists, in the folder of the checkpoint.
+/// The place of a file that a manifest lists, in the folder of the checkpoint.
 std::string place_of(const Manifest& manifest, const std::string& file) {
   return manifest.folder.empty() ? file : manifest.folder + "/" + file;
 }

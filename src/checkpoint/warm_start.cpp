@@ -112,10 +112,10 @@ void WarmStart::load(pipeline::Model& model) const {
            config_.dense ? " and the dense network" : "", config_.keeps_state() ? "kept" : "reset");
 }
 
-void WarmStart::load_dense(dense::DenseNetwork& network) const {
+void WarmStart::load_dense(dense::Savable& network) const {
   const std::vector<float> values = read_dense(checkpoint_, manifest_);
   const auto is_wanted = [&](const std::string& name) {
-    if (name == dense::DenseNetwork::kLossScaleTensor) return false;  // begins anew
+    if (name == dense::Savable::kLossScaleTensor) return false;  // begins anew
     return config_.keeps_state() || !is_optimizer_state(name);
   };
   struct Saved {
@@ -129,9 +129,9 @@ void WarmStart::load_dense(dense::DenseNetwork& network) const {
     if (is_wanted(tensor.name)) saved.push_back({tensor, rest.first(size)});
     rest = rest.subspan(size);
   }
-  dense::DenseNetwork::State state = network.save();
-  std::vector<dense::DenseNetwork::NamedTensor*> wanted;
-  for (dense::DenseNetwork::NamedTensor& tensor : state) {
+  dense::Savable::State state = network.save();
+  std::vector<dense::Savable::NamedTensor*> wanted;
+  for (dense::Savable::NamedTensor& tensor : state) {
     if (is_wanted(tensor.name)) wanted.push_back(&tensor);
   }
   for (std::size_t i = 0; i < std::max(saved.size(), wanted.size()); ++i) {

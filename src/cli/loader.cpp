@@ -4,7 +4,7 @@
 #include "satrap/core/log.h"
 #include "satrap/loader/loader_server.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::cli {
 namespace {
@@ -28,8 +28,8 @@ void serve_loader(const LoaderOptions& options) {
                                 .heartbeat_interval_ms = kLoaderHeartbeatMs,
                                 .heartbeat_timeout_ms = kLoaderPatienceMs});
   const auto store =
-      net::open_store(options.cluster.store, options.cluster.token,
-                      net::Deadline::after_ms(kStoreTimeoutMs).unless(*options.stop));
+      net::open_rendezvous(options.cluster.store, options.cluster.token,
+                           net::Deadline::after_ms(kStoreTimeoutMs).unless(*options.stop));
   const loader::LoaderServer server(endpoint, store, {.num_threads = options.num_threads});
   log_info("loader {} serves at {}", server.number(), server.address());
   options.stop->wait(false);

@@ -81,7 +81,7 @@ std::string unknown_option(const CLI::App& command, const std::vector<std::strin
   return "";
 }
 
-/// What is wrong if a command or an option is unknown, and where to look it up; else "".
+/// Says which command or option is unknown, and where to look it up; "": none is.
 std::string unknown_name(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App& command = deepest_command(program);
   std::string message = unknown_command(command, words);
@@ -152,6 +152,10 @@ int run_program(CLI::App& program,
     report_error(error.what());
   }
   return 1;
+}
+
+void end_help(CLI::App& command, const std::string& example, const std::string& text) {
+  command.footer(concat(text, text.empty() ? "" : "\n\n", "Example:\n  ", example));
 }
 
 }  // namespace satrap::cli

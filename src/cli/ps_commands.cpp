@@ -9,12 +9,13 @@
 #include <fmt/format.h>
 
 #include "satrap/cli/output.h"
+#include "satrap/cli/program.h"
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/net/net_error.h"
-#include "satrap/net/tcp_store.h"
+#include "satrap/net/tcp_rendezvous.h"
 #include "satrap/ps/shard_server.h"
 #include "src/cli/last_words.h"
 #include "src/cli/loader.h"
@@ -73,7 +74,7 @@ struct StoreArguments {
 int serve_store(const StoreArguments& arguments) {
   const StopSignals signals(StopSignals::Role::kServer);
   const std::string token = job::ClusterConfig::from_environment().token;
-  const net::TcpStoreServer server(arguments.host, arguments.port, token);
+  const net::TcpRendezvousServer server(arguments.host, arguments.port, token);
   print(server.url() + "\n");
   signals.wait();
   return 0;
@@ -100,7 +101,10 @@ void add_ps_arguments(CLI::App& command, Action& chosen) {
       .add_option("--workers", arguments->options.num_workers,
                   "Threads that work on rows; 0: one per CPU")
       ->type_name("W");
-  command.footer(
+  const bool is_command = command.get_parent() != nullptr;  // not the program satrap-ps
+  end_help(
+      command,
+      concat(is_command ? "satrap " : "", command.get_name(), " clicks.yaml --shard 0 --shards 2"),
       "The environment tells where the processes of the job meet: SATRAP_STORE (file:///DIR or\n"
       "tcp://HOST:PORT), SATRAP_TOKEN (the job's secret), SATRAP_INTERFACE (network interface or\n"
       "address to listen on, default 127.0.0.1). satrap-run sets them. Serves until SIGTERM.");
@@ -126,12 +130,11 @@ void add_loader_command(CLI::App& program, Action& chosen) {
                    "Threads that parse, for each rank; 0: the CPUs, divided among the job's ranks")
       ->check(CLI::Range(0, kMaxLoaderThreads))
       ->type_name("T");
-  command->footer(
-      "Ranks with the configuration data.loaders.store find it in the store, and say what to "
-      "read:\n"
-      "it sees the files under the same paths. SATRAP_TOKEN is the job's secret, SATRAP_INTERFACE\n"
-      "the network interface or address to listen on (default 127.0.0.1). It may come and go "
-      "while\n"
+  end_help(
+      *command, "satrap loader --store tcp://10.0.0.1:29500",
+      "Ranks find it by their key data.loaders.store, and tell it what to read. It must see the\n"
+      "files under the same paths. SATRAP_TOKEN is the job's secret. SATRAP_INTERFACE is the\n"
+      "network interface or address to listen on (default 127.0.0.1). It may start and end while\n"
       "ranks train. Serves until SIGTERM.");
   command->callback([&chosen, options] { chosen = [options] { return run_loader(*options); }; });
 }
@@ -145,7 +148,8 @@ void add_store_command(CLI::App& program, Action& chosen) {
   command->add_option("--port", arguments->port, "Port, up to 65535; 0: any free one")
       ->check(CLI::Range(0, kMaxPort))
       ->capture_default_str();
-  command->footer(
+  end_help(
+      *command, "satrap store --host 10.0.0.1 --port 29500",
       "Prints its URL. Clients must prove that they know SATRAP_TOKEN, the job's secret, which is\n"
       "read from the environment and may be missing only at 127.0.0.1. Serves until SIGTERM.");
   command->callback(

@@ -6,7 +6,7 @@
 #include "satrap/job/embedding_specs.h"
 #include "satrap/job/read_job.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 #include "satrap/ps/shard_server.h"
 
 namespace satrap::cli {
@@ -32,8 +32,8 @@ void serve_shard(const std::string& config,
                                 .heartbeat_interval_ms = job.cluster.heartbeat_ms() / 10 + 1,
                                 .heartbeat_timeout_ms = job.cluster.heartbeat_ms()});
   const auto store =
-      net::open_store(options.cluster.store, options.cluster.token,
-                      net::Deadline::after_ms(job.cluster.timeout_ms()).unless(*options.stop));
+      net::open_rendezvous(options.cluster.store, options.cluster.token,
+                           net::Deadline::after_ms(job.cluster.timeout_ms()).unless(*options.stop));
   const std::int64_t num_workers = options.num_workers > 0 ? options.num_workers : num_cpus();
   const ps::ShardServer server(
       endpoint, *store, specs.tables, specs.seed,

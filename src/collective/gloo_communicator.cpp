@@ -8,18 +8,13 @@
 #include "satrap/collective/communicator.h"
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
-#include "src/collective/meeting.h"
-#include "src/net/endpoint_impl.h"
-#include "src/net/link.h"
+#include "satrap/net/rank_links.h"
 
 namespace satrap::collective {
 namespace {
 
 using net::Deadline;
-using net::Link;
-using net::LinkBuffer;
-using net::NetError;
-using net::NetFailure;
+using net::Transfers;
 
 // Every transfer of a call has the same slot; Gloo keeps the order within it. The number of the
 // call is part of it, so that ranks that are out of step meet a timeout and not each other's bytes.
@@ -32,25 +27,21 @@ constexpr std::int64_t kLeaveMs = 2000;
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const net::Endpoint& endpoint,
-                   net::Store& store,
+                   net::Rendezvous& store,
                    const std::string& name,
                    std::int64_t rank,
                    std::int64_t size,
                    Deadline deadline)
-      : endpoint_(endpoint.impl()),
-        rank_(static_cast<int>(rank)),
+      : rank_(static_cast<int>(rank)),
         size_(static_cast<int>(size)),
-        link_(std::make_shared<Link>(endpoint_->next_device(), rank_, size_)) {
-    auto sockets = meet_ranks(*endpoint_, {store, "collective/" + name, rank, size}, deadline);
-    for (auto& [peer, socket] : sockets) link_->adopt(peer, std::move(socket));
-  }
+        links_(endpoint, {store, "collective/" + name, rank, size}, deadline) {}
 
   ~GlooCommunicator() override {
     if (std::uncaught_exceptions() == num_exceptions_) leave();
     GlooCommunicator::close();
   }
 
-  void close() override { link_->close(NetFailure::kClosed, "communicator closed"); }
+  void close() override { links_.close("communicator closed"); }
 
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return size_; }
@@ -70,7 +61,7 @@ class GlooCommunicator final : public Communicator {
     // Gloo reports to a receiver more bytes than it has room for, but not fewer.
     std::uint64_t size = bytes.size();
     const std::span<std::byte> size_bytes = std::as_writable_bytes(std::span(&size, 1));
-    Transfers transfers(*this, next_slot_++);
+    Transfers transfers(links_, next_slot_++);
     if (root == rank_) {
       for (int peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
@@ -80,9 +71,10 @@ class GlooCommunicator final : public Communicator {
     } else {
       transfers.receive(static_cast<int>(root), size_bytes);
       transfers.receive(static_cast<int>(root), bytes);
-      transfers.wait_for_first(deadline);
+      transfers.wait_for_first(static_cast<int>(root), deadline);
       if (size != bytes.size()) {
-        fail(concat("broadcast of ", size, " bytes, rank ", rank_, " has room for ", bytes.size()));
+        links_.fail(
+            concat("broadcast of ", size, " bytes, rank ", rank_, " has room for ", bytes.size()));
       }
     }
     transfers.wait(deadline);
@@ -99,7 +91,7 @@ class GlooCommunicator final : public Communicator {
     const auto size_bytes = [&](std::size_t i) {
       return std::as_writable_bytes(std::span(sizes).subspan(i, 1));
     };
-    Transfers transfers(*this, next_slot_++);
+    Transfers transfers(links_, next_slot_++);
     for (std::size_t r = 0; r < ranks; ++r) {
       const int peer = static_cast<int>(r);
       if (peer == rank_) continue;
@@ -107,24 +99,23 @@ class GlooCommunicator final : public Communicator {
       transfers.receive(peer, size_bytes(ranks + r));
       transfers.receive(peer, from[r]);
       transfers.send(peer, size_bytes(r));
-      // Gloo's interface takes a writable pointer for the bytes to send, but does not write to
-      // them.
-      transfers.send(peer, {const_cast<std::byte*>(to[r].data()), to[r].size()});
+      transfers.send(peer, to[r]);
     }
     const std::size_t me = static_cast<std::size_t>(rank_);
     if (to[me].size() != from[me].size()) {
-      fail(concat("all_to_all: rank ", rank_, " has ", to[me].size(),
-                  " bytes for itself and room for ", from[me].size()));
+      links_.fail(concat("all_to_all: rank ", rank_, " has ", to[me].size(),
+                         " bytes for itself and room for ", from[me].size()));
     }
     std::ranges::copy(to[me], from[me].begin());
-    transfers.wait_sizes(deadline, [&](int peer) {
-      const std::uint64_t size = sizes[ranks + static_cast<std::size_t>(peer)];
-      const std::size_t room = from[static_cast<std::size_t>(peer)].size();
-      if (size != room) {
-        fail(concat("all_to_all: rank ", peer, " sends ", size, " bytes, rank ", rank_,
-                    " has room for ", room));
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (r == me) continue;
+      transfers.wait_for_first(static_cast<int>(r), deadline);
+      const std::uint64_t size = sizes[ranks + r];
+      if (size != from[r].size()) {
+        links_.fail(concat("all_to_all: rank ", r, " sends ", size, " bytes, rank ", rank_,
+                           " has room for ", from[r].size()));
       }
-    });
+    }
     transfers.wait(deadline);
   }
 
@@ -134,18 +125,13 @@ class GlooCommunicator final : public Communicator {
   void meet_all(std::uint64_t slot, Deadline deadline) {
     std::byte mine{};
     std::vector<std::byte> theirs(static_cast<std::size_t>(size_));
-    Transfers transfers(*this, slot);
+    Transfers transfers(links_, slot);
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
       transfers.receive(peer, std::span(theirs).subspan(static_cast<std::size_t>(peer), 1));
       transfers.send(peer, {&mine, 1});
     }
     transfers.wait(deadline);
-  }
-
-  [[noreturn]] void fail(const std::string& message) {
-    link_->close(NetFailure::kProtocol, message);
-    throw link_->breaker()->error();
   }
 
   // The end of a connection ends the waits of every rank, also for a third one, and drops bytes
@@ -160,81 +146,6 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  // The sends and receives of one phase of a call. What is left of them ends with this object,
-  // which therefore must be destroyed before the memory it was given.
-  class Transfers {
-   public:
-    Transfers(GlooCommunicator& communicator, std::uint64_t slot)
-        : communicator_(communicator), slot_(slot) {}
-
-    void send(int peer, std::span<std::byte> bytes) {
-      if (bytes.empty()) return;
-      const auto size = static_cast<std::int64_t>(bytes.size());
-      sends_.push_back(
-          {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
-      sends_.back().buffer->post_send(peer, slot_, 0, size);
-    }
-    void receive(int peer, std::span<std::byte> bytes) {
-      if (bytes.empty()) return;
-      const auto size = static_cast<std::int64_t>(bytes.size());
-      receives_.push_back(
-          {peer, std::make_unique<LinkBuffer>(communicator_.link_, bytes.data(), size)});
-      receives_.back().buffer->post_receive(peer, slot_, 0, size);
-    }
-    void clear() {
-      receives_.clear();
-      sends_.clear();
-    }
-    void wait_for_first(Deadline deadline) { receives_.front().wait_receive(deadline); }
-    /// Waits for the first receive from each peer, then calls check(peer).
-    template <class Check>
-    void wait_sizes(Deadline deadline, Check&& check) {
-      int last = -1;
-      for (const Transfer& receive : receives_) {
-        if (receive.peer == last) continue;
-        last = receive.peer;
-        receive.wait_receive(deadline);
-        check(receive.peer);
-      }
-    }
-    void wait(Deadline deadline) {
-      for (const Transfer& receive : receives_) {
-        if (receive.buffer->is_receiving()) receive.wait_receive(deadline);
-      }
-      for (const Transfer& send : sends_) send.wait_send(deadline);
-    }
-
-   private:
-    struct Transfer {
-      int peer;
-      std::unique_ptr<LinkBuffer> buffer;
-
-      void wait_receive(Deadline deadline) const {
-        try {
-          buffer->wait_receive(deadline);
-        } catch (const NetError& error) {
-          name_late(error, concat("nothing received from rank ", peer, " in time: "));
-        }
-      }
-      void wait_send(Deadline deadline) const {
-        try {
-          buffer->wait_send(deadline);
-        } catch (const NetError& error) {
-          name_late(error, concat("rank ", peer, " took nothing in time: "));
-        }
-      }
-    };
-
-    [[noreturn]] static void name_late(const NetError& error, const std::string& what) {
-      if (error.failure() != NetFailure::kTimeout) throw error;
-      throw NetError(NetFailure::kTimeout, what + error.what());
-    }
-
-    GlooCommunicator& communicator_;
-    const std::uint64_t slot_;
-    std::vector<Transfer> sends_, receives_;
-  };
-
   // Each rank sums one slice of the values of all, in the order of the ranks, and hands the sums
   // out. Every value crosses each rank's wire twice, less one part in size().
   template <class T>
@@ -247,8 +158,8 @@ class GlooCommunicator final : public Communicator {
           values_(values),
           mine_(slice(me_)),
           scratch_(communicator.take_scratch(stride() * (num_ranks_ + 1))),
-          gather_(communicator, communicator.next_slot_++),
-          spread_(communicator, communicator.next_slot_++) {
+          gather_(communicator.links_, communicator.next_slot_++),
+          spread_(communicator.links_, communicator.next_slot_++) {
       for (std::size_t peer = 0; peer < num_ranks_; ++peer) {
         if (peer == me_) continue;
         gather_.receive(static_cast<int>(peer), std::as_writable_bytes(part(peer)));
@@ -322,10 +233,9 @@ class GlooCommunicator final : public Communicator {
     return scratch;
   }
 
-  const std::shared_ptr<net::Endpoint::Impl> endpoint_;
   const int rank_, size_;
   const int num_exceptions_ = std::uncaught_exceptions();
-  const std::shared_ptr<Link> link_;
+  net::RankLinks links_;
   std::uint64_t next_slot_ = kFirstCallSlot;
   std::vector<std::vector<std::byte>> free_scratch_;
 };
@@ -333,7 +243,7 @@ class GlooCommunicator final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_gloo_communicator(const net::Endpoint& endpoint,
-                                                     net::Store& store,
+                                                     net::Rendezvous& store,
                                                      const std::string& name,
                                                      std::int64_t rank,
                                                      std::int64_t size,

@@ -16,16 +16,9 @@ class Dumper final : public ConfigVisitor {
     std::visit([&](const auto* field) { line(info.name, to_yaml(*field, info.rule)); }, value);
   }
 
-  bool enter_section(std::string_view name, std::string_view, std::string_view) override {
-    open(name);
-    return true;
-  }
-
-  bool enter_section_or_preset(std::string_view name,
-                               std::string& preset,
-                               std::string_view) override {
-    if (!preset.empty()) {
-      line(name, to_yaml(preset));
+  bool enter_section(std::string_view name, const PlainValue& plain, std::string_view) override {
+    if (plain.instead != nullptr && !plain.instead->empty()) {
+      line(name, to_yaml(*plain.instead));
       return false;
     }
     open(name);

@@ -86,16 +86,14 @@ class Explainer final : public ConfigVisitor {
     add(info.name, facts, info.doc);
   }
 
-  bool enter_section(std::string_view name, std::string_view plain, std::string_view doc) override {
-    enter(name, plain.empty() ? "section" : concat("section, or its ", plain), doc);
-    return true;
-  }
-
-  bool enter_section_or_preset(std::string_view name,
-                               std::string& preset,
-                               std::string_view doc) override {
-    const std::string fallback = preset.empty() ? "" : ", default " + preset;
-    enter(name, "name of a preset or section" + fallback, doc);
+  bool enter_section(std::string_view name,
+                     const PlainValue& plain,
+                     std::string_view doc) override {
+    enter(name,
+          plain.instead != nullptr ? "name of a preset or section"
+          : plain.field.empty()    ? "section"
+                                   : concat("section, or its ", plain.field),
+          doc);
     return true;
   }
 

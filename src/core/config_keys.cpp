@@ -22,12 +22,8 @@ class KeyCollector final : public ConfigVisitor {
          .choices = is_bool ? std::vector<std::string>{"true", "false"} : info.rule.one_of});
   }
 
-  bool enter_section(std::string_view name, std::string_view, std::string_view) override {
-    sections_.emplace_back(name);
-    return true;
-  }
-  bool enter_section_or_preset(std::string_view name, std::string&, std::string_view) override {
-    keys_.push_back({.path = path_of(name), .choices = {}});
+  bool enter_section(std::string_view name, const PlainValue& plain, std::string_view) override {
+    if (plain.instead != nullptr) keys_.push_back({.path = path_of(name), .choices = {}});
     sections_.emplace_back(name);
     return true;
   }

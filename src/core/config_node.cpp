@@ -72,7 +72,7 @@ namespace {
 
 constexpr std::int64_t kMaxFileBytes = std::int64_t{16} << 20;  // /dev/zero has no end
 
-/// What a configuration says is written into checkpoints, which hold no other text.
+/// The values of a configuration are written into checkpoints, which hold UTF-8 alone.
 void require_utf8(std::string_view text, const std::string& path) {
   if (is_utf8(text)) return;
   for (std::int64_t line = 1; !text.empty(); ++line) {
@@ -185,7 +185,7 @@ std::string explain_syntax_error(const YAML::Exception& error) {
   return text;
 }
 
-/// Where the documents of a text begin, up to the second.
+/// The begins of the documents of a text, up to the second.
 class DocumentStarts final : public YAML::EventHandler {
  public:
   explicit DocumentStarts(const std::string& text) : stream_(text), parser_(stream_) {

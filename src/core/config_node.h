@@ -8,7 +8,7 @@
 
 namespace satrap::config_detail {
 
-/// Where a piece of configuration was written.
+/// The place where a piece of configuration was written.
 struct Source {
   std::string text;       // "train.yaml:12" or "command line: a.b=c"
   std::int64_t line = 0;  // in the file, from 1; 0: not in the file

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <deque>
 #include <type_traits>
 #include <utility>
@@ -9,73 +7,10 @@
 #include "satrap/core/error.h"
 #include "src/core/config_node.h"
 #include "src/core/config_rule.h"
+#include "src/core/config_scalar.h"
 
 namespace satrap::config_detail {
 namespace {
-
-// Describes a node for its user, as the end of "expected an integer, got ...".
-std::string describe(const Node& node) {
-  switch (node.kind) {
-    case Node::Kind::kNull:
-      return "nothing";
-    case Node::Kind::kScalar:
-      return "\"" + node.text + "\"";
-    case Node::Kind::kList:
-      return "a list";
-    case Node::Kind::kMap:
-      return "a section";
-  }
-  return "";
-}
-
-std::string expected(const char* what, const Node& node) {
-  return concat("expected ", what, ", got ", describe(node));
-}
-
-template <class Number>
-std::errc parse_number(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const char* begin = text.data();
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') ++begin;
-  const auto result = std::from_chars(begin, end, value);
-  if (result.ec == std::errc() && result.ptr != end) return std::errc::invalid_argument;
-  return result.ec;
-}
-
-// parse(node, value) returns an empty string, or what is wrong with the node.
-std::string parse(const Node& node, bool& value) {
-  const bool is_true = node.text == "true";
-  if (node.kind != Node::Kind::kScalar || node.quoted || (!is_true && node.text != "false")) {
-    return expected("true or false", node);
-  }
-  value = is_true;
-  return "";
-}
-
-std::string parse(const Node& node, std::int64_t& value) {
-  if (node.kind != Node::Kind::kScalar || node.quoted) return expected("an integer", node);
-  const std::errc status = parse_number(node.text, value);
-  if (status == std::errc::result_out_of_range) {
-    return expected("an integer", node) + ", which does not fit into 64 bits";
-  }
-  return status == std::errc() ? "" : expected("an integer", node);
-}
-
-std::string parse(const Node& node, double& value) {
-  if (node.kind != Node::Kind::kScalar || node.quoted) return expected("a number", node);
-  const std::errc status = parse_number(node.text, value);
-  if (status == std::errc::result_out_of_range ||
-      (status == std::errc() && !std::isfinite(value))) {
-    return expected("a finite number", node);
-  }
-  return status == std::errc() ? "" : expected("a number", node);
-}
-
-std::string parse(const Node& node, std::string& value) {
-  if (node.kind != Node::Kind::kScalar) return expected("a string", node);
-  value = node.text;
-  return "";
-}
 
 // One open section, list, or map of named entries.
 struct Frame {
@@ -122,29 +57,19 @@ class Reader final : public ConfigVisitor {
     }
   }
 
-  bool enter_section(std::string_view name, std::string_view plain, std::string_view) override {
-    const Node* base = top().base == nullptr ? nullptr : top().base->find(name);
-    const Node* node = as_section(take(name), plain);
-    if (base != nullptr) base = as_section(base, plain);
-    const std::string path = join_path(top().path, name);
-    return enter(node, path, base, top().may_be_incomplete);
+  void former(std::string_view name, std::string& value) override {
+    if (top().node == nullptr || top().node->find(name) == nullptr) return;
+    read(*take(name), join_path(top().path, name), value, {});
   }
 
-  bool enter_section_or_preset(std::string_view name,
-                               std::string& preset,
-                               std::string_view doc) override {
-    const Node* node = peek(name);
-    if (node != nullptr && node->kind == Node::Kind::kScalar) {
-      take(name);
-      preset = node->text;
-      return false;
-    }
-    if (node != nullptr) preset.clear();
-    if (!preset.empty()) {  // the default one
-      take(name);
-      return false;
-    }
-    return enter_section(name, "", doc);
+  bool enter_section(std::string_view name, const PlainValue& plain, std::string_view) override {
+    const Node* node = take(name);
+    if (plain.instead != nullptr && is_text(node, *plain.instead)) return false;
+    const Node* base = top().base == nullptr ? nullptr : top().base->find(name);
+    node = as_section(node, plain.field);
+    if (base != nullptr) base = as_section(base, plain.field);
+    const std::string path = join_path(top().path, name);
+    return enter(node, path, base, top().may_be_incomplete);
   }
 
   void leave_section() override {
@@ -267,6 +192,14 @@ class Reader final : public ConfigVisitor {
     values = std::move(parsed);
   }
 
+  /// Whether a text stands where a section could, by default the one that is there.
+  static bool is_text(const Node* node, std::string& text) {
+    if (node == nullptr) return !text.empty();
+    const bool is_scalar = node->kind == Node::Kind::kScalar;
+    text = is_scalar ? node->text : "";
+    return is_scalar;
+  }
+
   /// A plain value where a section is expected means its field `plain`. Overrides may have set
   /// other fields beside it.
   const Node* as_section(const Node* node, std::string_view plain) {
@@ -337,7 +270,7 @@ class Reader final : public ConfigVisitor {
   void check_indices(const Node& node, const std::string& path, std::int64_t size) {
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
       std::int64_t index = -1;
-      if (parse_number(node.keys[i], index) != std::errc() || index < 0 || index >= size) {
+      if (!parse_index(node.keys[i], index) || index >= size) {
         problems_.add(node.children[i].source, path,
                       concat("a list of ", size, " has no element ", node.keys[i]));
       }

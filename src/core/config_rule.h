@@ -9,7 +9,7 @@
 
 namespace satrap::config_detail {
 
-/// What is wrong with `value` under `rule`, for instance "must be > 0, got -1"; empty: nothing.
+/// The rule that `value` breaks, in words, for instance "must be > 0, got -1"; empty: nothing.
 std::string broken_rule(bool value, const FieldRule& rule);
 std::string broken_rule(std::int64_t value, const FieldRule& rule);
 std::string broken_rule(double value, const FieldRule& rule);

@@ -11,8 +11,7 @@ namespace satrap {
 void LrSchedule::visit(ConfigVisitor& v) {
   v.field("warmup_steps", warmup_steps,
           "Steps during which the rate rises linearly to its full value.", {.min = 0});
-  v.field("decay", decay, "How the rate changes after the warm-up.",
-          {.one_of = {"constant", "linear", "cosine", "exponential"}});
+  v.choice("decay", decay, kRateDecays, "How the rate changes after the warm-up.");
   v.field(
       "decay_steps", decay_steps,
       "Steps after the warm-up until the rate is 0 (linear, cosine) or multiplied by decay_rate "
@@ -25,11 +24,11 @@ void LrSchedule::visit(ConfigVisitor& v) {
 }
 
 void LrSchedule::validate(const std::string& where) const {
-  if (decay != "constant" && decay_steps <= 0) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat(where, ": decay: ", decay, " needs decay_steps > 0, got ", decay_steps));
+  if (decay != RateDecay::kConstant && decay_steps <= 0) {
+    throw Error(ErrorCode::kInvalidConfig, concat(where, ": decay: ", word_of(decay, kRateDecays),
+                                                  " needs decay_steps > 0, got ", decay_steps));
   }
-  if (decay == "constant" && decay_steps > 0) {
+  if (decay == RateDecay::kConstant && decay_steps > 0) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(where, ": decay_steps: ", decay_steps,
                        " has no effect while decay is constant; set decay to linear, cosine or "
@@ -39,14 +38,14 @@ void LrSchedule::validate(const std::string& where) const {
 
 double LrSchedule::factor(std::int64_t step) const {
   if (step < warmup_steps) return static_cast<double>(step) / static_cast<double>(warmup_steps);
-  if (decay == "constant") return 1;
+  if (decay == RateDecay::kConstant) return 1;
   const double progress =
       static_cast<double>(step - warmup_steps) / static_cast<double>(decay_steps);
   const double until_end = std::min(progress, 1.0);
   double factor = 0;
-  if (decay == "linear") {
+  if (decay == RateDecay::kLinear) {
     factor = 1 - until_end;
-  } else if (decay == "cosine") {
+  } else if (decay == RateDecay::kCosine) {
     factor = (1 + std::cos(std::numbers::pi * until_end)) / 2;
   } else {
     factor = std::pow(decay_rate, progress);

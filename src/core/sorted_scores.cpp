@@ -1,7 +1,9 @@
 #include "satrap/core/sorted_scores.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -35,12 +37,39 @@ void sort_by_score(std::vector<std::uint64_t>& rows) {
 
 }  // namespace
 
-SortedScores::SortedScores(std::span<const float> scores, std::span<const float> labels)
-    : rows_(scores.size()) {
+SortedScores::SortedScores(std::span<const float> scores,
+                           std::span<const float> labels,
+                           std::span<const float> weights)
+    : is_weighted_(!weights.empty()) {
   SATRAP_CHECK(scores.size() == labels.size(), scores.size(), " scores and ", labels.size(),
                " labels");
+  if (is_weighted_) {
+    sort_with(scores, labels, weights);
+    return;
+  }
+  rows_.resize(scores.size());
   for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = pack(scores[i], labels[i]);
   sort_by_score(rows_);
+}
+
+void SortedScores::sort_with(std::span<const float> scores,
+                             std::span<const float> labels,
+                             std::span<const float> weights) {
+  SATRAP_CHECK(scores.size() == weights.size(), scores.size(), " scores and ", weights.size(),
+               " weights");
+  std::vector<std::pair<std::uint64_t, float>> rows;
+  rows.reserve(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    SATRAP_CHECK(weights[i] >= 0.0F && std::isfinite(weights[i]), "weight ", i, " is ", weights[i]);
+    if (weights[i] > 0.0F) rows.emplace_back(pack(scores[i], labels[i]), weights[i]);
+  }
+  std::ranges::sort(rows);
+  rows_.reserve(rows.size());
+  weights_.reserve(rows.size());
+  for (const auto& [packed, weight] : rows) {
+    rows_.push_back(packed);
+    weights_.push_back(weight);
+  }
 }
 
 std::uint64_t SortedScores::pack(float score, float label) {

@@ -14,7 +14,7 @@ constexpr std::string_view kEraseLine = "\r\x1b[K";
 }  // namespace
 
 void Terminal::print(std::string_view lines) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (last_line_.empty()) {
     write(lines);
     return;
@@ -27,7 +27,7 @@ void Terminal::print(std::string_view lines) {
 
 void Terminal::set_last_line(const std::string& text) {
   if (!is_terminal_) return;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (text.empty() && last_line_.empty()) return;
   last_line_ = text;
   write(std::string(kEraseLine) + cut(text));

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap {
 
@@ -30,8 +31,8 @@ class Terminal {
 
   const int fd_;
   const bool is_terminal_;
-  std::mutex mutex_;
-  std::string last_line_;
+  Mutex mutex_;
+  std::string last_line_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace satrap

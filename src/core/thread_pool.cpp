@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <vector>
 
 #include "satrap/core/error.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 
 namespace satrap {
@@ -19,12 +18,12 @@ struct Loop {
   const std::int64_t count;
   const std::function<void(std::int64_t)>& body;
   std::atomic<std::int64_t> next{0};
-  std::mutex error_mutex{};
-  std::exception_ptr error{};
+  Mutex error_mutex{};
+  std::exception_ptr error SATRAP_GUARDED_BY(error_mutex){};
 
   // Guarded by the pool's mutex.
   std::int64_t num_helpers = 0;  // threads of the pool inside work()
-  std::condition_variable helpers_left{};
+  CondVar helpers_left{};
 
   // Runs bodies until none is left to start.
   void work() {
@@ -41,8 +40,13 @@ struct Loop {
 
   void fail(std::exception_ptr exception) {
     next.store(count, std::memory_order_relaxed);  // start no further body
-    std::lock_guard lock(error_mutex);
+    const MutexLock lock(error_mutex);
     if (!error) error = std::move(exception);
+  }
+
+  void rethrow() {
+    const MutexLock lock(error_mutex);
+    if (error) std::rethrow_exception(error);
   }
 
   bool exhausted() const { return next.load(std::memory_order_relaxed) >= count; }
@@ -63,7 +67,7 @@ class ThreadPool::Impl {
   std::int64_t num_threads() const { return num_threads_; }
 
   void run(Loop& loop) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     loops_.push_back(&loop);
     const std::int64_t num_wanted = std::min(loop.count - 1, num_asleep_);
     lock.unlock();
@@ -73,19 +77,19 @@ class ThreadPool::Impl {
 
     lock.lock();
     std::erase(loops_, &loop);  // from here on no other thread enters
-    loop.helpers_left.wait(lock, [&] { return loop.num_helpers == 0; });
+    while (loop.num_helpers > 0) loop.helpers_left.wait(mutex_);
   }
 
  private:
   // The main function of a thread of the pool.
   void serve() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
       Loop* loop = next_loop();
       if (loop == nullptr) {
         if (stopping_) return;
         ++num_asleep_;
-        work_arrived_.wait(lock);
+        work_arrived_.wait(mutex_);
         --num_asleep_;
         continue;
       }
@@ -100,14 +104,14 @@ class ThreadPool::Impl {
 
   void stop() {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
     work_arrived_.notify_all();
   }
 
-  // A loop with bodies left to start, in turn among callers. Holds the lock.
-  Loop* next_loop() {
+  // A loop with bodies left to start, in turn among callers.
+  Loop* next_loop() SATRAP_REQUIRES(mutex_) {
     std::erase_if(loops_, [](const Loop* loop) { return loop->exhausted(); });
     if (loops_.empty()) return nullptr;
     std::rotate(loops_.begin(), loops_.begin() + 1, loops_.end());
@@ -115,11 +119,11 @@ class ThreadPool::Impl {
   }
 
   const std::int64_t num_threads_;
-  std::mutex mutex_;
-  std::condition_variable work_arrived_;
-  std::vector<Loop*> loops_;  // that may have bodies left to start
-  std::int64_t num_asleep_ = 0;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar work_arrived_;
+  std::vector<Loop*> loops_ SATRAP_GUARDED_BY(mutex_);  // that may have bodies left to start
+  std::int64_t num_asleep_ SATRAP_GUARDED_BY(mutex_) = 0;
+  bool stopping_ SATRAP_GUARDED_BY(mutex_) = false;
   ThreadGroup threads_{[this] { stop(); }};
 };
 
@@ -140,7 +144,7 @@ void ThreadPool::parallel_for(std::int64_t count, const std::function<void(std::
   }
   Loop loop{.count = count, .body = body};
   impl_->run(loop);
-  if (loop.error) std::rethrow_exception(loop.error);
+  loop.rethrow();
 }
 
 }  // namespace satrap

@@ -21,8 +21,8 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, unreadable);
 }
 
-/// Of the line `__version__ = '2.11.0+cu130'` of version.py, without what follows the +. "": there
-/// is none.
+/// The version in the line `__version__ = '2.11.0+cu130'` of version.py, without what follows the
+/// +. "": there is none.
 std::string version_of(const fs::path& torch) {
   std::ifstream file(torch / "version.py");
   for (std::string line; std::getline(file, line);) {
@@ -34,7 +34,7 @@ std::string version_of(const fs::path& torch) {
   return "";
 }
 
-/// What is wrong with a folder; "" if its libraries can be used.
+/// The fault of a folder; "" if its libraries can be used.
 std::string fault_of(const fs::path& torch, const std::string& version) {
   if (!is_there(torch / "lib/libtorch_cpu.so")) return "has no lib/libtorch_cpu.so";
   const std::string found = version_of(torch);

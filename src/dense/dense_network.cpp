@@ -11,6 +11,7 @@
 #include "src/dense/gradient_sum.h"
 #include "src/dense/graph_network.h"
 #include "src/dense/model.h"
+#include "src/dense/onnx.h"
 #include "src/dense/ops.h"
 #include "src/dense/reduce.h"
 #include "src/dense/torchscript.h"
@@ -67,6 +68,10 @@ class Network : public DenseNetwork {
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
   State save() override { return state_->save(); }
   void load(const State& state) override { state_->load(state); }
+  std::string to_onnx() override {
+    return dense::to_onnx(*model_, shape_, layout_, state_->parameters.span(),
+                          state_->buffers.span());
+  }
   std::string to_torchscript() override {
     return dense::to_torchscript(*model_, layout_, state_->parameters.span(),
                                  state_->buffers.span());
@@ -84,6 +89,7 @@ class Network : public DenseNetwork {
   struct Examples {
     ConstMatrix numeric, pooled;
     const float* labels = nullptr;   // [num_examples, num_labels]
+    ConstMatrix weights = {};        // the same
     float* probabilities = nullptr;  // [num_examples, num_labels]
     Matrix grad_pooled;
   };
@@ -187,6 +193,11 @@ void Network::forward_backward(const DenseInput& input,
   SATRAP_CHECK(n == 0 || input.labels.stride == num_labels_, "labels with stride ",
                input.labels.stride);
   examples.labels = host_values(input.labels, n, num_labels_, "labels");
+  examples.weights =
+      input.weights.data == nullptr
+          ? ConstMatrix(shape_.label_weights.data(), n, num_labels_, /*row_stride=*/0)
+          : ConstMatrix(host_values(input.weights, n, num_labels_, "weights"), n, num_labels_,
+                        input.weights.stride);
   examples.grad_pooled = {
       host_values(output.grad_pooled, n, pooled_width_, "gradient of pooled rows"), n,
       pooled_width_, output.grad_pooled.stride};
@@ -221,9 +232,9 @@ void Network::forward_backward(const DenseInput& input,
     const Matrix dpooled = examples.grad_pooled.row_range(piece.first, piece.count);
     model_->forward(pass, input_of_piece, logits);
     const std::int64_t first_label = piece.first * num_labels_;
-    const double loss =
-        binary_cross_entropy(logits, examples.labels + first_label, shape_.label_weights.data(),
-                             factor, examples.probabilities + first_label, dlogits);
+    const double loss = binary_cross_entropy(
+        logits, examples.labels + first_label, examples.weights.row_range(piece.first, piece.count),
+        shape_.loss_shift, factor, examples.probabilities + first_label, dlogits);
     model_->backward(pass, input_of_piece, dlogits, dpooled);
     replica.loss = loss + (piece.is_first ? 0.0 : replica.loss);
     replica.finite = all_finite(dpooled) && (piece.is_first || replica.finite);
@@ -269,12 +280,13 @@ void Network::predict(const DenseInput& input, const FloatMatrix& probabilities)
 /// Throws if the model, or what computes it, does not go with it.
 void check_precision(Precision precision, const job::ModelConfig& model, const DensePlace* place) {
   const bool is_half = precision == Precision::kBf16 || precision == Precision::kFp16;
-  if (is_half && model.type == "torchscript") {
+  if (is_half && model.type == job::ModelType::kTorchScript) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("train.precision: ", precision == Precision::kBf16 ? "bf16" : "fp16",
+                concat("train.precision: ", word_of(precision, job::kPrecisions),
                        " does not go with model 'torchscript', which computes as its module says"));
   }
-  if (precision == Precision::kFp16 && model.engine != "graph" && place == nullptr) {
+  const bool is_graph = model.engine == job::Engine::kGraph || place != nullptr;
+  if (precision == Precision::kFp16 && !is_graph) {
     throw Error(ErrorCode::kInvalidConfig,
                 "train.precision: fp16 is for a network that libtorch computes; write fp32 or "
                 "bf16, or model.engine: graph");
@@ -298,7 +310,7 @@ std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model
   model.validate();
   optimizer.validate();
   check_precision(precision, model, place);
-  if (model.engine == "graph" || place != nullptr) {
+  if (model.engine == job::Engine::kGraph || place != nullptr) {
     return make_graph_network(model, optimizer, precision, shape, seed, pool, place);
   }
   return std::make_unique<Network>(model, optimizer, precision, shape, seed, pool);

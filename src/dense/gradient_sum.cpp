@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <numeric>
 
+#include "satrap/dense/dense_network.h"
 #include "src/dense/reduce.h"
 
 namespace satrap::dense {
 namespace {
 
-constexpr std::int64_t kBucket = DenseNetwork::kGradientBucket;
+constexpr std::int64_t kBucket = GradientSource::kGradientBucket;
 constexpr std::int64_t kChunksPerBucket = kBucket / kReduceChunk;
 static_assert(kBucket % kReduceChunk == 0);
 
 }  // namespace
 
 GradientSum::GradientSum(std::int64_t num_parameters)
-    : all_(DenseNetwork::kFlagFloats + num_parameters),
+    : all_(GradientSource::kFlagFloats + num_parameters),
       squares_(static_cast<std::size_t>((num_parameters + kReduceChunk - 1) / kReduceChunk)),
       num_buckets_((num_parameters + kBucket - 1) / kBucket),
       buckets_(std::make_unique<Bucket[]>(static_cast<std::size_t>(num_buckets_))) {
@@ -24,12 +25,15 @@ GradientSum::GradientSum(std::int64_t num_parameters)
 }
 
 void GradientSum::begin(std::span<const float* const> replicas,
-                        const DenseNetwork::OnGradient& on_gradient) {
+                        const GradientSource::OnGradient& on_gradient) {
   replicas_.assign(replicas.begin(), replicas.end());
   next_.assign(replicas.size(), num_buckets_ - 1);
   on_gradient_ = on_gradient ? &on_gradient : nullptr;
   num_free_chunks_ = num_chunks();
-  num_untold_ = num_buckets_;
+  {
+    const MutexLock lock(telling_);
+    num_untold_ = num_buckets_;
+  }
   for (std::int64_t i = 0; i < num_buckets_; ++i) {
     Bucket& bucket = buckets_[static_cast<std::size_t>(i)];
     bucket.replicas_left = std::ssize(replicas_);
@@ -62,16 +66,16 @@ void GradientSum::add_complete_buckets() {
 // Reports buckets in order, the last one first. The thread that completed the bucket that is due
 // also reports those after it that are complete already.
 void GradientSum::tell_of(std::int64_t bucket) {
-  const std::lock_guard lock(telling_);
+  const MutexLock lock(telling_);
   if (bucket != num_untold_ - 1) return;
-  const DenseNetwork::OnGradient& tell = *on_gradient_;
+  const GradientSource::OnGradient& tell = *on_gradient_;
   do {
     tell(--num_untold_ * kBucket);
   } while (num_untold_ > 1 && buckets_[static_cast<std::size_t>(num_untold_ - 1)].chunks_left == 0);
 }
 
 std::span<float> GradientSum::flag_and_first_bucket() {
-  return all_.span().first(static_cast<std::size_t>(DenseNetwork::kFlagFloats +
+  return all_.span().first(static_cast<std::size_t>(GradientSource::kFlagFloats +
                                                     std::min(kBucket, std::ssize(values()))));
 }
 

@@ -3,26 +3,26 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_pool.h"
-#include "satrap/dense/dense_network.h"
+#include "satrap/dense/gradient_source.h"
 #include "src/dense/aligned_buffer.h"
 
 namespace satrap::dense {
 
 /// The gradient of a step: the sum of the replicas' gradients in their order, in buckets of
-/// DenseNetwork::kGradientBucket values. With a callback, the replicas add a bucket as soon as all
-/// of them have it, the last bucket first, while they compute the rest; finish() adds what is left.
-/// The bits are the same either way. No step allocates.
+/// GradientSource::kGradientBucket values. With a callback, the replicas add a bucket as soon as
+/// all of them have it, the last bucket first, while they compute the rest; finish() adds what is
+/// left. The bits are the same either way. No step allocates.
 class GradientSum {
  public:
   explicit GradientSum(std::int64_t num_parameters);
 
   /// Starts the next step. Both arguments must stay valid until finish() has returned.
-  void begin(std::span<const float* const> replicas, const DenseNetwork::OnGradient& on_gradient);
+  void begin(std::span<const float* const> replicas, const GradientSource::OnGradient& on_gradient);
 
   /// Whether advance() must be called.
   bool is_told() const { return on_gradient_ != nullptr; }
@@ -34,9 +34,9 @@ class GradientSum {
   /// fixed order; it is finite exactly if all values are.
   double finish(ThreadPool& pool);
 
-  std::span<float> values() { return all_.span().subspan(DenseNetwork::kFlagFloats); }
+  std::span<float> values() { return all_.span().subspan(GradientSource::kFlagFloats); }
 
-  /// DenseNetwork::flag_and_first_bucket.
+  /// GradientSource::flag_and_first_bucket.
   std::span<float> flag_and_first_bucket();
 
  private:
@@ -55,10 +55,10 @@ class GradientSum {
   std::unique_ptr<Bucket[]> buckets_;
   std::vector<const float*> replicas_;
   std::vector<std::int64_t> next_;  // of a replica: the next bucket that it completes
-  const DenseNetwork::OnGradient* on_gradient_ = nullptr;
+  const GradientSource::OnGradient* on_gradient_ = nullptr;
   std::atomic<std::int64_t> num_free_chunks_ = 0;  // the first ones, not taken by any thread
-  std::mutex telling_;
-  std::int64_t num_untold_ = 0;  // the first buckets
+  Mutex telling_;
+  std::int64_t num_untold_ SATRAP_GUARDED_BY(telling_) = 0;  // the first buckets
 };
 
 }  // namespace satrap::dense

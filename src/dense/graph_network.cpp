@@ -7,17 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "satrap/backend/memory.h"
 #include "satrap/backend/recordings.h"
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
 #include "src/dense/dense_state.h"
+#include "src/dense/device_batch.h"
 #include "src/dense/device_parameters.h"
 #include "src/dense/field_columns.h"
 #include "src/dense/libtorch.h"
 #include "src/dense/loss_scale.h"
 #include "src/dense/model.h"
+#include "src/dense/onnx.h"
 #include "src/dense/recorded_step.h"
 #include "src/dense/reduce.h"
 #include "src/dense/steps_in_flight.h"
@@ -41,8 +42,8 @@ class GraphNetwork : public DenseNetwork {
                std::uint64_t seed,
                ThreadPool& pool,
                const DensePlace* place)
-      : name_(model.type == "torchscript" ? concat("model.path: '", model.path, "'")
-                                          : std::string("model.engine: graph")),
+      : name_(model.type == job::ModelType::kTorchScript ? concat("model.path: '", model.path, "'")
+                                                         : std::string("model.engine: graph")),
         shape_(place == nullptr ? without_device(shape) : shape),
         num_labels_(shape.num_labels()),
         optimizer_config_(optimizer),
@@ -57,8 +58,9 @@ class GraphNetwork : public DenseNetwork {
         model_(make_model(model, shape, layout_)),
         state_(layout_, optimizer, seed, precision),
         parameters_(device_, stream_, state_),
+        batch_(device_, stream_, shape_, columns_),
         steps_(device_),
-        is_recorded_(model.type != "torchscript"),
+        is_recorded_(model.type != job::ModelType::kTorchScript),
         recordings_(device_, stream_) {
     build(shape.label_weights);
     parameters_.push();
@@ -111,6 +113,11 @@ class GraphNetwork : public DenseNetwork {
   void set_base_rates(std::span<const double> rates) override {
     change([&] { state_.set_base_rates(rates, num_labels_); });
   }
+  std::string to_onnx() override {
+    fetched();
+    return dense::to_onnx(*model_, shape_, layout_, state_.parameters.span(),
+                          state_.buffers.span());
+  }
   std::string to_torchscript() override {
     fetched();
     return dense::to_torchscript(*model_, layout_, state_.parameters.span(), state_.buffers.span());
@@ -122,7 +129,7 @@ class GraphNetwork : public DenseNetwork {
     return shape;
   }
   void build(const std::vector<float>& label_weights);
-  ScriptFile script_of(Script::Form form);
+  ScriptFile script_of(TorchScriptText::Form form);
   DenseState& fetched() {
     parameters_.fetch();
     return state_;
@@ -141,27 +148,7 @@ class GraphNetwork : public DenseNetwork {
   template <class Compute>
   void queue_step(std::span<const std::int64_t> arguments, Compute compute);
   ConstMatrix factors_of(const DenseInput& input);
-  /// Whether the network writes a gradient of pooled rows to its place.
-  bool is_in_reach(const FloatMatrix& grad_pooled) const {
-    return grad_pooled.place == backend::Place::kDevice ||
-           (device_.is_host() && columns_.host_width() == columns_.device_width());
-  }
-  Matrix gradient_place(const FloatMatrix& grad_pooled, std::int64_t rows);
   void hand_over(const OnGradient& on_gradient);
-  float* room(backend::Memory& memory, std::int64_t rows, std::int64_t cols) {
-    make_room(memory, device_, backend::Place::kDevice, bytes_of(rows * cols),
-              "a batch of the network");
-    return reinterpret_cast<float*>(memory.data());
-  }
-
-  /// A batch's numbers on the device; pooled rows of the host's memory are widened on their way.
-  ConstMatrix numbers(const ConstFloatMatrix& from,
-                      std::int64_t rows,
-                      std::int64_t cols,
-                      backend::Memory& memory,
-                      Staging& staging,
-                      const char* what);
-  ConstMatrix pooled(const ConstFloatMatrix& from, std::int64_t rows, Staging& staging);
 
   const std::string name_;
   const InputShape shape_;
@@ -179,11 +166,10 @@ class GraphNetwork : public DenseNetwork {
   const std::unique_ptr<Model> model_;
   DenseState state_;
   DeviceParameters parameters_;
-  std::vector<Script::Dropout> dropouts_;
+  std::vector<TorchScriptText::Dropout> dropouts_;
   std::int64_t num_factors_ = 0;
 
-  // The batch that is computed.
-  backend::Memory numeric_, pooled_, labels_, factors_, probabilities_, grad_pooled_, result_;
+  DeviceBatch batch_;
   StepsInFlight steps_;
   float rate_on_device_ = 0.0F;
   std::unique_ptr<TensorNetwork> network_;
@@ -191,12 +177,12 @@ class GraphNetwork : public DenseNetwork {
   backend::Recordings recordings_;
 };
 
-ScriptFile GraphNetwork::script_of(Script::Form form) {
-  Script script(layout_, form);
+ScriptFile GraphNetwork::script_of(TorchScriptText::Form form) {
+  TorchScriptText script(layout_, form);
   const std::string narrowed = columns_.narrowed(script.pooled());
   if (narrowed != script.pooled()) script.set_pooled(script.let(narrowed));
   const std::string logits = model_->write(script);
-  if (form == Script::Form::kTraining) {
+  if (form == TorchScriptText::Form::kTraining) {
     dropouts_ = script.dropouts();
     num_factors_ = script.num_factors();
   }
@@ -207,9 +193,10 @@ void GraphNetwork::build(const std::vector<float>& label_weights) {
   const int gpu = device_.libtorch_gpu();
   const Libtorch& library = gpu < 0 ? libtorch() : libtorch_for_cuda();
   try {
-    network_ = library.make_network({.training = script_of(Script::Form::kTraining),
-                                     .evaluation = script_of(Script::Form::kEvaluation),
+    network_ = library.make_network({.training = script_of(TorchScriptText::Form::kTraining),
+                                     .evaluation = script_of(TorchScriptText::Form::kEvaluation),
                                      .label_weights = label_weights,
+                                     .loss_shift = shape_.loss_shift,
                                      .optimizer = job::plain_optimizer(optimizer_config_),
                                      .clip_norm = optimizer_config_.clip_norm,
                                      .precision = precision_,
@@ -236,67 +223,16 @@ void GraphNetwork::queue_step(std::span<const std::int64_t> arguments, Compute c
   });
 }
 
-ConstMatrix GraphNetwork::numbers(const ConstFloatMatrix& from,
-                                  std::int64_t rows,
-                                  std::int64_t cols,
-                                  backend::Memory& memory,
-                                  Staging& staging,
-                                  const char* what) {
-  const ConstMatrix host(host_values(from, rows, cols, what), rows, cols, from.stride);
-  if (device_.is_host() || host.empty()) return host;
-  float* const staged = staging.take<float>(rows * cols);
-  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(host.row(r), cols, staged + r * cols);
-  float* const to = room(memory, rows, cols);
-  device_.copy(to, staged, bytes_of(rows * cols), stream_);
-  return {to, rows, cols};
-}
-
-ConstMatrix GraphNetwork::pooled(const ConstFloatMatrix& from,
-                                 std::int64_t rows,
-                                 Staging& staging) {
-  const std::int64_t width = columns_.device_width();
-  if (from.place == backend::Place::kDevice) {
-    SATRAP_CHECK(from.rows == rows && from.cols == width, "pooled input: ", rows, " rows of ",
-                 width, " values wanted, got ", from.rows, " of ", from.cols);
-    return {static_cast<const float*>(from.data), rows, width, from.stride};
-  }
-  if (columns_.host_width() == width) {
-    return numbers(from, rows, width, pooled_, staging, "pooled input");
-  }
-  float* const staged = staging.take<float>(rows * width);
-  columns_.to_device({host_values(from, rows, columns_.host_width(), "pooled input"), rows,
-                      columns_.host_width(), from.stride},
-                     staged);
-  float* const to = room(pooled_, rows, width);
-  device_.copy(to, staged, bytes_of(rows * width), stream_);
-  return {to, rows, width};
-}
-
 ConstMatrix GraphNetwork::factors_of(const DenseInput& input) {
   const std::int64_t rows = input.num_examples;
-  float* const factors = room(factors_, rows, num_factors_);
+  float* const factors = batch_.factors(rows, num_factors_);
   const std::uint64_t seed = hash64(dropout_seed_, static_cast<std::uint64_t>(input.step));
-  for (const Script::Dropout& d : dropouts_) {
-    device_.dropout_factors(Dropout(d.rate, hash64(seed, d.stream)), input.first_example, rows,
-                            d.width, factors + d.first, num_factors_, stream_);
+  for (const TorchScriptText::Dropout& d : dropouts_) {
+    device_.dropout_factors({Dropout(d.rate, hash64(seed, d.stream)), input.first_example, rows,
+                             d.width, factors + d.first, num_factors_},
+                            stream_);
   }
   return {factors, rows, num_factors_};
-}
-
-/// Where the network writes it: in its place, or on the device before it is copied there.
-Matrix GraphNetwork::gradient_place(const FloatMatrix& grad_pooled, std::int64_t rows) {
-  const std::int64_t width = columns_.device_width();
-  if (grad_pooled.place == backend::Place::kDevice) {
-    SATRAP_CHECK(grad_pooled.rows == rows && grad_pooled.cols == width,
-                 "gradient of pooled rows: ", rows, " rows of ", width, " values wanted, got ",
-                 grad_pooled.rows, " of ", grad_pooled.cols);
-    return {static_cast<float*>(grad_pooled.data), rows, width, grad_pooled.stride};
-  }
-  if (is_in_reach(grad_pooled)) {
-    return {host_values(grad_pooled, rows, width, "gradient of pooled rows"), rows, width,
-            grad_pooled.stride};
-  }
-  return {room(grad_pooled_, rows, width), rows, width};
 }
 
 void GraphNetwork::forward_backward(const DenseInput& input,
@@ -309,36 +245,36 @@ void GraphNetwork::forward_backward(const DenseInput& input,
   const backend::StreamTimes::Span span(times_, backend::StreamTimes::kNetwork);
   parameters_.begin_gradient();
   const bool is_there = input.pooled.place == backend::Place::kDevice;
-  Staging& staging = steps_.begin(
-      n, num_labels_, shape_.num_numeric + num_labels_ + (is_there ? 0 : columns_.device_width()));
-  double* const result = reinterpret_cast<double*>(room(result_, 1, 4));
+  Staging& staging =
+      steps_.begin(n, num_labels_,
+                   shape_.num_numeric + 2 * num_labels_ + (is_there ? 0 : columns_.device_width()));
+  double* const result = batch_.result();
   if (n == 0) {
     parameters_.clear_gradient();
     device_.fill(result, 0, 2 * static_cast<std::int64_t>(sizeof(double)), stream_);
   } else {
-    const Matrix dpooled = gradient_place(output.grad_pooled, n);
-    const TensorNetwork::Batch batch{
-        .numeric =
-            numbers(input.numeric, n, shape_.num_numeric, numeric_, staging, "numeric input"),
-        .pooled = pooled(input.pooled, n, staging),
-        .labels = numbers(input.labels, n, num_labels_, labels_, staging, "labels"),
-        .factors = factors_of(input),
-        .probabilities = {room(probabilities_, n, num_labels_), n, num_labels_},
-        .grad_pooled = dpooled,
-        .loss_examples = static_cast<float>(loss_examples),
-        .result = result};
+    const Matrix dpooled = batch_.grad_pooled(output.grad_pooled, n);
+    const TensorNetwork::Batch batch{.numeric = batch_.numeric(input.numeric, n, staging),
+                                     .pooled = batch_.pooled(input.pooled, n, staging),
+                                     .labels = batch_.labels(input.labels, n, staging),
+                                     .weights = batch_.weights(input.weights, n, staging),
+                                     .factors = factors_of(input),
+                                     .probabilities = batch_.probabilities(n),
+                                     .grad_pooled = dpooled,
+                                     .loss_examples = static_cast<float>(loss_examples),
+                                     .result = result};
     queue_step(arguments_of(batch), [batch](TensorNetwork& network, void* stream) {
       network.forward_backward(batch, stream);
     });
-    if (!is_in_reach(output.grad_pooled)) {
+    if (!batch_.is_in_reach(output.grad_pooled)) {
       const Matrix to(
           host_values(output.grad_pooled, n, columns_.host_width(), "gradient of pooled rows"), n,
           columns_.host_width(), output.grad_pooled.stride);
       columns_.to_host(steps_.download(dpooled, stream_), to);
     }
   }
-  steps_.queue_results(n == 0 ? nullptr : reinterpret_cast<float*>(probabilities_.data()),
-                       output.probabilities, result, parameters_.memory().flag, stream_);
+  steps_.queue_results(n == 0 ? nullptr : batch_.probabilities(n).data, output.probabilities,
+                       result, parameters_.memory().flag, stream_);
   hand_over(on_gradient);
 }
 
@@ -384,10 +320,9 @@ void GraphNetwork::predict(const DenseInput& input, const FloatMatrix& probabili
   device_.use_on_this_thread();
   Staging& staging = steps_.begin_prediction(
       n * (shape_.num_numeric + columns_.device_width() + num_labels_), stream_);
-  const ConstMatrix given =
-      numbers(input.numeric, n, shape_.num_numeric, numeric_, staging, "numeric input");
-  const ConstMatrix rows = pooled(input.pooled, n, staging);
-  const Matrix out(room(probabilities_, n, num_labels_), n, num_labels_);
+  const ConstMatrix given = batch_.numeric(input.numeric, n, staging);
+  const ConstMatrix rows = batch_.pooled(input.pooled, n, staging);
+  const Matrix out = batch_.probabilities(n);
   queue(stream_,
         [=](TensorNetwork& network, void* stream) { network.predict(given, rows, out, stream); });
   float* const to = host_values(probabilities, n, num_labels_, "probabilities");

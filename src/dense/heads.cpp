@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/dense/ops.h"
+#include "src/dense/joined.h"
 
 namespace satrap::dense {
 namespace {
@@ -14,14 +14,6 @@ MlpOptions inner(MlpOptions options) {
   return options;
 }
 
-Joined split_as(const ConstJoined& x, Matrix whole) {
-  return {whole.columns(0, x.left.cols), whole.columns(x.left.cols, x.right.cols)};
-}
-
-void add_wanted(ConstMatrix from, Matrix to) {
-  if (to.data != nullptr) add(from, to);
-}
-
 }  // namespace
 
 Heads::Heads(Layout& layout,
@@ -30,6 +22,10 @@ Heads::Heads(Layout& layout,
              const Output& output,
              MlpOptions options) {
   const bool plain = output.num_labels == 1 && output.hidden.empty();
+  if (output.heads.has_experts()) {
+    experts_.emplace(layout, in, output.num_labels, output.heads, inner(options));
+    in = experts_->out();
+  }
   for (std::int64_t l = 0; l < output.num_labels; ++l) {
     const std::string head = "head." + std::to_string(l);
     Mlp hidden(layout, head, in, output.hidden, inner(options));
@@ -41,40 +37,48 @@ Heads::Heads(Layout& layout,
                       .doutput = layout.add_scratch(output.hidden.empty() ? 0 : width)});
     layout.set_output_bias(l, heads_.back().logit.bias());
   }
-  if (output.num_labels > 1) dx_ = layout.add_scratch(in);
+  if (output.num_labels > 1 && !experts_) dx_ = layout.add_scratch(in);
 }
 
 void Heads::forward(Pass& pass, ConstJoined x, Matrix logits) const {
-  for (std::size_t l = 0; l < heads_.size(); ++l) {
-    const Head& head = heads_[l];
-    const Matrix logit = logits.columns(static_cast<std::int64_t>(l), 1);
+  if (experts_) experts_->forward(pass, x);
+  for (std::int64_t l = 0; l < std::ssize(heads_); ++l) {
+    const Head& head = heads_[static_cast<std::size_t>(l)];
+    const ConstJoined in = experts_ ? experts_->output(pass, l) : x;
+    const Matrix logit = logits.columns(l, 1);
     if (head.hidden.empty()) {
-      head.logit.forward(pass, x, logit);
+      head.logit.forward(pass, in, logit);
       continue;
     }
-    head.hidden.forward(pass, x, pass.scratch(head.output));
+    head.hidden.forward(pass, in, pass.scratch(head.output));
     head.logit.forward(pass, pass.scratch(head.output), logit);
   }
 }
 
 std::string Heads::write(Script& script, const std::string& x) const {
-  std::string logits;
-  for (const Head& head : heads_) {
-    const std::string logit = head.logit.write(script, head.hidden.write(script, x));
-    logits += (logits.empty() ? "" : ", ") + logit;
+  std::vector<std::string> inputs(heads_.size(), x), logits;
+  if (experts_) inputs = experts_->write(script, x);
+  for (std::size_t l = 0; l < heads_.size(); ++l) {
+    const Head& head = heads_[l];
+    logits.push_back(head.logit.write(script, head.hidden.write(script, inputs[l])));
   }
-  return heads_.size() == 1 ? logits : script.let("torch.cat([" + logits + "], 1)");
+  return script.join(logits, 1);
 }
 
 void Heads::backward(Pass& pass, ConstJoined x, Matrix dlogits, Joined dx) const {
-  for (std::size_t l = heads_.size(); l-- > 0;) {
-    const bool first = l + 1 == heads_.size();
-    const Joined of_head = first ? dx : split_as(x, pass.scratch(dx_));
-    backward(pass, heads_[l], x, dlogits.columns(static_cast<std::int64_t>(l), 1), of_head);
-    if (first) continue;
-    add_wanted(of_head.left, dx.left);
-    add_wanted(of_head.right, dx.right);
+  for (std::int64_t l = std::ssize(heads_); l-- > 0;) {
+    const Head& head = heads_[static_cast<std::size_t>(l)];
+    const Matrix dlogit = dlogits.columns(l, 1);
+    if (experts_) {
+      backward(pass, head, experts_->output(pass, l), dlogit, experts_->doutput(pass, l));
+    } else if (l + 1 == std::ssize(heads_)) {
+      backward(pass, head, x, dlogit, dx);
+    } else {
+      add_gradient(x, pass.scratch(dx_), dx,
+                   [&](Joined of_head) { backward(pass, head, x, dlogit, of_head); });
+    }
   }
+  if (experts_) experts_->backward(pass, x, dx);
 }
 
 void Heads::backward(Pass& pass, const Head& head, ConstJoined x, Matrix dlogit, Joined dx) const {

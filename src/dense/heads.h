@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "satrap/job/model_config.h"
+#include "src/dense/experts.h"
 #include "src/dense/layers.h"
 #include "src/dense/matrix.h"
 #include "src/dense/parameters.h"
@@ -15,17 +18,20 @@ namespace satrap::dense {
 struct Output {
   std::int64_t num_labels = 1;
   std::vector<std::int64_t> hidden = {};  // widths
+  job::HeadsConfig heads = {};            // what each head reads
 };
 
 /// Logits [rows, num_labels] from a vector that the labels share: label l has an MLP `head.<l>` of
-/// [hidden..., 1]. One label without hidden layers is the linear layer `name`.
+/// [hidden..., 1]. It reads the vector, or what Experts make of it for the label. One label without
+/// hidden layers is the linear layer `name`.
 ///
-/// Dropout applies to every hidden layer of a head, including the last, with draws of the head's
-/// own. It does not apply to x, whose producer drops out of it, for all labels alike (Top does).
+/// Dropout applies to every hidden layer of a head and of an expert, including the last, with draws
+/// of its own. It does not apply to x, whose producer drops out of it, for all labels alike (Top
+/// does).
 ///
 /// Logits are summed in fp32 whatever the precision, with one label or several. The weights of the
-/// logits start in Glorot's range, about 2.4 times that of other layers (bench/TRIED.md says what
-/// it gains).
+/// logits start in Glorot's range, about 2.4 times that of other layers (bench/journal/tried.md
+/// says what it gains).
 class Heads {
  public:
   Heads(Layout& layout,
@@ -47,8 +53,9 @@ class Heads {
   };
   void backward(Pass& pass, const Head& head, ConstJoined x, Matrix dlogit, Joined dx) const;
 
+  std::optional<Experts> experts_;
   std::vector<Head> heads_;
-  ScratchId dx_ = 0;  // of one head, if there are several
+  ScratchId dx_ = 0;  // of one head, if several read x
 };
 
 /// MLP `name`, which the labels share, followed by their heads. Dropout follows every layer of the

@@ -136,7 +136,7 @@ void dot_interaction(ConstMatrix first,
   }
 }
 
-// Of a vector z_i: the sum over j < i of d_ij z_j and over j > i of d_ji z_j.
+// The gradient of a vector z_i: the sum over j < i of d_ij z_j and over j > i of d_ji z_j.
 void dot_interaction_backward(ConstMatrix first,
                               ConstMatrix rest,
                               std::int64_t width,

@@ -50,9 +50,8 @@ void Linear::forward(Pass& pass, ConstJoined x, Matrix y) const {
 }
 
 std::string Linear::write(Script& script, const std::string& x) const {
-  const std::string y =
-      "torch.linear(" + x + ", " + script.parameter(weight_) + ", " + script.parameter(bias_) + ")";
-  return script.let(relu_ ? "torch.relu(" + y + ")" : y);
+  const std::string y = script.linear(x, weight_, bias_);
+  return relu_ ? script.relu(y) : y;
 }
 
 void Linear::backward(Pass& pass, ConstJoined x, ConstMatrix y, Matrix dy, Joined dx) const {
@@ -118,11 +117,8 @@ void BatchNorm::forward(Pass& pass, Matrix x) const {
 }
 
 std::string BatchNorm::write(Script& script, const std::string& x) const {
-  const std::string y = "torch.batch_norm(" + x + ", " + script.parameter(weight_) + ", " +
-                        script.parameter(bias_) + ", " + script.buffer(running_mean_) + ", " +
-                        script.buffer(running_var_) +
-                        (script.is_training() ? ", True" : ", False") + ", 0.1, 1e-5, False)";
-  return script.let(relu_ ? "torch.relu(" + y + ")" : y);
+  const std::string y = script.batch_norm(x, {weight_, bias_, running_mean_, running_var_});
+  return relu_ ? script.relu(y) : y;
 }
 
 void BatchNorm::backward(Pass& pass, ConstMatrix y, Matrix dy) const {

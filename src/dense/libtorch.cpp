@@ -38,7 +38,7 @@ const Libtorch& libtorch() {
        .entry = "",
        .needed_for =
            "train.precision: bf16 on this CPU, model: torchscript, model.engine: graph and the "
-           "export of a network",
+           "export of a network as TorchScript",
        .remedy = "it is built and installed with satrap"},
       "libtorch_cpu.so");
   return opened;

@@ -50,7 +50,7 @@ class ScriptModule {
 
   virtual ~ScriptModule() = default;
 
-  /// Those that are trained.
+  /// The parameters that are trained.
   virtual std::vector<Parameter> parameters() const = 0;
   /// Runs forward and backward on two examples and on one, so that a module that cannot be trained
   /// is refused at the start.
@@ -98,6 +98,7 @@ class TensorNetwork {
     ConstMatrix numeric;         // [rows, num_numeric]
     ConstMatrix pooled;          // [rows, pooled_width]
     ConstMatrix labels;          // [rows, num_labels]
+    ConstMatrix weights;         // the same, of losses; without a place those of labels
     ConstMatrix factors;         // [rows, num_factors] of all dropouts
     Matrix probabilities;        // [rows, num_labels]
     Matrix grad_pooled;          // [rows, pooled_width]
@@ -151,6 +152,7 @@ class Libtorch {
   struct TensorNetworkParts {
     ScriptFile training, evaluation;  // of the same parameters and buffers
     std::vector<float> label_weights;
+    float loss_shift = 0.0F;  // as InputShape's
     DenseOptimizer optimizer;
     double clip_norm = 0.0;  // 0: the gradient is not clipped
     Precision precision = Precision::kFp32;

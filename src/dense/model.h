@@ -57,7 +57,7 @@ std::unique_ptr<Model> make_din(const job::ModelConfig&, const InputShape&, Layo
 std::unique_ptr<Model> make_torchscript(const job::ModelConfig&, const InputShape&, Layout&);
 
 /// The common width of all fields; throws Error(kInvalidConfig) naming the first one that differs.
-std::int64_t equal_field_width(const std::string& model, const InputShape& shape);
+std::int64_t equal_field_width(job::ModelType type, const InputShape& shape);
 
 /// {...widths, last}
 std::vector<std::int64_t> append(std::vector<std::int64_t> widths, std::int64_t last);

@@ -271,21 +271,24 @@ void sigmoid(ConstMatrix logits, float* probabilities) {
 
 double binary_cross_entropy(ConstMatrix logits,
                             const float* labels,
-                            const float* weights,
+                            ConstMatrix weights,
+                            float shift,
                             float factor,
                             float* probabilities,
                             Matrix dlogits) {
   double loss = 0.0;
   for (std::int64_t r = 0; r < logits.rows; ++r) {
     for (std::int64_t c = 0; c < logits.cols; ++c, ++labels, ++probabilities) {
-      const float z = logits.row(r)[c], label = *labels;
+      const float logit = logits.row(r)[c], z = logit + shift, weight = weights.row(r)[c];
+      const float label = weight == 0.0F ? 0.0F : *labels;
       // log(1 + e^z) - label z without overflow; NaN and infinity propagate.
       const float positive = z < 0.0F ? 0.0F : z;
       const double of_row = static_cast<double>(positive - z * label) +
                             softplus_of_minus(std::fabs(static_cast<double>(z)));
-      loss += static_cast<double>(weights[c]) * of_row;
-      *probabilities = probability_of(z);
-      dlogits.row(r)[c] = (*probabilities - label) * (factor * weights[c]);
+      loss += static_cast<double>(weight) * of_row;
+      *probabilities = probability_of(logit);
+      const float p = shift == 0.0F ? *probabilities : probability_of(z);
+      dlogits.row(r)[c] = (p - label) * (factor * weight);
     }
   }
   return loss;

@@ -103,6 +103,20 @@ void attention_pairs_backward(ConstMatrix query,
                               Matrix dquery,
                               Matrix dkeys);
 
+/// The softmax of each row, in place. A row with a NaN becomes NaN.
+void softmax(Matrix x);
+/// dy of y = softmax(x) becomes that of x.
+void softmax_backward(ConstMatrix y, Matrix dy);
+/// y[r] (+)= sum of weights[r, i] * vector i, over the vectors in row r of `vectors`: weights.cols
+/// of them, as wide as y.
+void mix(ConstMatrix weights, ConstMatrix vectors, Matrix y, bool add);
+/// Its backward, which adds to `dvectors`.
+void mix_backward(ConstMatrix weights,
+                  ConstMatrix vectors,
+                  ConstMatrix dy,
+                  Matrix dweights,
+                  Matrix dvectors);
+
 /// DCN-v2's cross: next = x0 * (u + bias) + x; u becomes u + bias, kept for the backward pass.
 void cross(ConstMatrix x0, ConstMatrix x, const float* bias, Matrix u, Matrix next);
 /// From d = gradient of next: dx0 += d * u (u with bias, as left by cross), du = d * x0.
@@ -136,11 +150,13 @@ void batch_norm_backward(ConstMatrix xhat,
 /// probabilities [logits.rows, logits.cols] = sigmoid(logits).
 void sigmoid(ConstMatrix logits, float* probabilities);
 /// Binary cross-entropy with logits; labels and probabilities are [logits.rows, logits.cols], and
-/// each column is multiplied by its weight. Returns the sum over all; dlogits = (p - label) *
-/// factor * weight.
+/// weights multiply each loss (stride 0: one row of weights for all). Returns the sum over all;
+/// dlogits = (p - label) * factor * weight. A label of weight 0 may be NaN and counts nowhere. The
+/// loss and its p are of logits + shift, the probabilities of the logits.
 double binary_cross_entropy(ConstMatrix logits,
                             const float* labels,
-                            const float* weights,
+                            ConstMatrix weights,
+                            float shift,
                             float factor,
                             float* probabilities,
                             Matrix dlogits);

@@ -10,7 +10,9 @@ constexpr std::int64_t kChunk = 16384;  // parameters per unit of parallel work
 }  // namespace
 
 Optimizer::Optimizer(const job::DenseOptimizerConfig& config, std::int64_t num_parameters)
-    : optimizer_(job::plain_optimizer(config)), name_(config.type), num_updates_(1) {
+    : optimizer_(job::plain_optimizer(config)),
+      name_(word_of(config.type, job::kDenseOptimizers)),
+      num_updates_(1) {
   if (optimizer_.uses_first()) first_ = AlignedBuffer(num_parameters);
   if (optimizer_.uses_second()) second_ = AlignedBuffer(num_parameters);
   if (optimizer_.type == DenseOptimizerType::kAdagrad) {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <limits>
 
-#include "satrap/core/error.h"
 #include "src/dense/aligned_buffer.h"
 #include "src/dense/gemm.h"
 
@@ -20,14 +19,6 @@ double seconds_of_product(Gemm& gemm, ConstMatrix x, ConstMatrix w, Matrix y) {
 }
 
 }  // namespace
-
-Precision precision_named(const std::string& name) {
-  if (name == "fp32") return Precision::kFp32;
-  if (name == "bf16") return Precision::kBf16;
-  if (name == "fp16") return Precision::kFp16;
-  SATRAP_CHECK(name == "tf32", "precision '", name, "'");
-  return Precision::kTf32;
-}
 
 Precision fastest_precision(const Cpu& cpu) {
   const bool amx = cpu.has("amx_bf16");

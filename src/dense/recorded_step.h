@@ -15,7 +15,7 @@
 namespace satrap::dense {
 
 /// All that the computation of a batch depends on but the values.
-inline std::array<std::int64_t, 13> arguments_of(const TensorNetwork::Batch& batch) {
+inline std::array<std::int64_t, 15> arguments_of(const TensorNetwork::Batch& batch) {
   const auto place = [](const void* values) { return reinterpret_cast<std::int64_t>(values); };
   return {place(batch.numeric.data),
           batch.numeric.stride,
@@ -23,6 +23,8 @@ inline std::array<std::int64_t, 13> arguments_of(const TensorNetwork::Batch& bat
           batch.pooled.stride,
           place(batch.labels.data),
           batch.labels.stride,
+          place(batch.weights.data),
+          batch.weights.stride,
           place(batch.factors.data),
           place(batch.probabilities.data),
           place(batch.grad_pooled.data),

@@ -16,7 +16,7 @@ double sum_of_squares(const float* values, std::int64_t size);
 /// Likewise, the sums of chunks added in their order.
 double sum_of_squares(std::span<const float> values, ThreadPool& pool);
 
-/// That of torch.nn.utils.clip_grad_norm_ on a gradient; 1 without a limit (clip_norm 0).
+/// The factor of torch.nn.utils.clip_grad_norm_ on a gradient; 1 without a limit (clip_norm 0).
 float clipping_factor(std::span<const float> gradient, double clip_norm, ThreadPool& pool);
 
 }  // namespace satrap::dense

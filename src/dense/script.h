@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,21 +12,13 @@
 
 namespace satrap::dense {
 
-/// The forward pass of a model, written as TorchScript: a method forward(numeric, pooled) of a
-/// module that has the layout's parameters and buffers. Layers and models append assignments and
-/// refer to values by the names that let() returned.
+/// The forward pass of a model, written as operations on named values. Layers and models call the
+/// operations, each of which returns the name of its result. TorchScriptText writes them as
+/// TorchScript, OnnxScript as a graph of ONNX. The first dimension of a value is that of the rows;
+/// dimensions are counted from it, as 0.
 class Script {
  public:
-  /// In training form batch normalisation takes the statistics of the batch and updates the running
-  /// ones in place, and the method has a third argument: the factors of all dropouts side by side,
-  /// [rows, num_factors()].
-  enum class Form : std::uint8_t { kEvaluation, kTraining };
-
-  /// `layout` must outlive it.
-  explicit Script(const Layout& layout, Form form = Form::kEvaluation)
-      : layout_(layout), form_(form) {}
-
-  bool is_training() const { return form_ == Form::kTraining; }
+  virtual ~Script() = default;
 
   /// The inputs: [rows, num_numeric] and [rows, pooled_width].
   std::string numeric() const { return "numeric"; }
@@ -33,43 +26,68 @@ class Script {
   /// What stands for it from now on.
   void set_pooled(std::string name) { pooled_ = std::move(name); }
 
-  /// A parameter or a buffer, in an expression.
-  std::string parameter(ParameterId id) const;
-  std::string buffer(BufferId id) const;
+  /// x W^T [+ b] over the last dimension of x; W is [out, in].
+  virtual std::string linear(const std::string& x,
+                             ParameterId weight,
+                             std::optional<ParameterId> bias = std::nullopt) = 0;
 
-  /// Gives the value of a Python expression a name, and returns it.
-  std::string let(const std::string& expression);
-
-  /// A layer's output after its dropout, as ops.h computes it from a step's seed and `stream`; in
-  /// evaluation form the output.
-  struct Dropout {
-    std::int64_t first, width;  // of its factors
-    double rate;
-    std::uint64_t stream;
+  /// torch's nn.BatchNorm1d with its default momentum and eps, of [rows, width].
+  struct BatchNormNumbers {
+    ParameterId weight, bias;
+    BufferId running_mean, running_var;
   };
-  std::string drop(const std::string& x, std::int64_t width, double rate, std::uint64_t stream);
-  const std::vector<Dropout>& dropouts() const { return dropouts_; }
-  std::int64_t num_factors() const { return num_factors_; }
+  virtual std::string batch_norm(const std::string& x, const BatchNormNumbers& numbers) = 0;
+
+  /// Number by number. Dimensions of size 1 are broadcast.
+  virtual std::string add(const std::string& x, const std::string& y) = 0;
+  virtual std::string subtract(const std::string& x, const std::string& y) = 0;
+  virtual std::string multiply(const std::string& x, const std::string& y) = 0;
+  virtual std::string scale(float factor, const std::string& x) = 0;
+  virtual std::string relu(const std::string& x) = 0;
+
+  /// Over the last dimension.
+  virtual std::string softmax(const std::string& x) = 0;
+  /// Without the dimension; and [rows, width] to [rows, 1].
+  virtual std::string sum(const std::string& x, std::int64_t dim) = 0;
+  virtual std::string sum_columns(const std::string& x) = 0;
+
+  /// The matrices of each row: [rows, n, k] [rows, k, m], and [rows, n, m] to [rows, m, n].
+  virtual std::string matmul(const std::string& x, const std::string& y) = 0;
+  virtual std::string transpose(const std::string& x) = 0;
+  /// What is below the diagonal, line by line: [rows, n, n] to [rows, n (n - 1) / 2].
+  virtual std::string below_diagonal(const std::string& x, std::int64_t n) = 0;
+
+  /// Side by side. One value is itself.
+  std::string join(const std::vector<std::string>& values, std::int64_t dim) {
+    return values.size() == 1 ? values.front() : concatenated(values, dim);
+  }
+  virtual std::string slice(const std::string& x,
+                            std::int64_t dim,
+                            std::int64_t first,
+                            std::int64_t count) = 0;
+  /// [rows, ...] to [rows, shape...], in the same order.
+  virtual std::string reshape(const std::string& x, const std::vector<std::int64_t>& shape) = 0;
+  /// [rows, width] to [rows, times, width].
+  virtual std::string repeat(const std::string& x, std::int64_t times) = 0;
+
+  /// A layer's output [rows, width] after its dropout, as ops.h computes it from a step's seed and
+  /// `stream`. Where nothing is trained it is the output.
+  virtual std::string drop(const std::string& x,
+                           std::int64_t /*width*/,
+                           double /*rate*/,
+                           std::uint64_t /*stream*/) {
+    return x;
+  }
 
   /// The result of a module's own forward(numeric, pooled), as one column per label. The module
-  /// becomes part of the exported one and uses the layout's parameters, in their order.
-  std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels);
-  const std::shared_ptr<const ScriptModule>& module() const { return module_; }
+  /// uses the layout's parameters, in their order.
+  virtual std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels) = 0;
 
-  /// The whole method; it returns `result`.
-  std::string source(const std::string& result) const;
+ protected:
+  virtual std::string concatenated(const std::vector<std::string>& values, std::int64_t dim) = 0;
 
  private:
-  const Layout& layout_;
-  const Form form_;
-  std::vector<Dropout> dropouts_;
-  std::int64_t num_factors_ = 0;
-  std::string body_, pooled_ = "pooled";
-  int num_values_ = 0;
-  std::shared_ptr<const ScriptModule> module_;
+  std::string pooled_ = "pooled";
 };
-
-/// A parameter's name as that of a module's attribute: "bottom.0.weight" is bottom_0_weight.
-std::string attribute_name(std::string name);
 
 }  // namespace satrap::dense

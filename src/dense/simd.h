@@ -7,7 +7,7 @@ namespace satrap::dense {
 
 inline constexpr std::int64_t kSimdFloats = 16;
 
-// Of one vector register: GCC keeps a wider vector type in memory.
+// Floats of one vector register: GCC keeps a wider vector type in memory.
 #if defined(__AVX512F__)
 inline constexpr std::int64_t kPartFloats = 16;
 #elif defined(__AVX__)

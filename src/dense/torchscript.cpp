@@ -6,7 +6,7 @@
 
 namespace satrap::dense {
 
-ScriptFile script_file(const Script& script,
+ScriptFile script_file(const TorchScriptText& script,
                        const std::string& logits,
                        const Layout& layout,
                        std::span<const float> parameters,
@@ -28,7 +28,7 @@ std::string to_torchscript(const Model& model,
                            const Layout& layout,
                            std::span<const float> parameters,
                            std::span<const float> buffers) {
-  Script script(layout);
+  TorchScriptText script(layout);
   const std::string logits = model.write(script);
   const ScriptFile file = script_file(script, logits, layout, parameters, buffers);
   const Libtorch& library = libtorch();  // says itself what is missing

@@ -8,7 +8,7 @@
 #include "src/dense/libtorch.h"
 #include "src/dense/model.h"
 #include "src/dense/parameters.h"
-#include "src/dense/script.h"
+#include "src/dense/torchscript_text.h"
 
 namespace satrap::dense {
 
@@ -21,7 +21,7 @@ std::string to_torchscript(const Model& model,
                            std::span<const float> buffers);
 
 /// The file of a script that returns `logits`. It refers to the numbers.
-ScriptFile script_file(const Script& script,
+ScriptFile script_file(const TorchScriptText& script,
                        const std::string& logits,
                        const Layout& layout,
                        std::span<const float> parameters,

@@ -5,15 +5,36 @@
 namespace satrap::embedding {
 
 void CachedParts::begin() {
-  if (is_queued_) cached_.wait_completed(step_);
+  if (is_queued_) cached_.completed.wait_beyond(step_ - 1);
   is_queued_ = false;
+}
+
+void CachedParts::pool(std::span<float* const> out) const {
+  for (std::size_t g = 0; g < parts.size(); ++g) {
+    cached_.device.pool_forward({cached_.caches[g]->view(), parts[g]->batch.bags(),
+                                 parts[g]->view(), FloatType::kFp32, out[g]},
+                                cached_.compute);
+  }
 }
 
 void CachedParts::update(std::span<const float* const> gradients,
                          std::int64_t step,
                          const float* flag) {
   check_step(step);
-  cached_.update(parts, gradients, step, steps_, flag);
+  cached_.device.use_on_this_thread();
+  const backend::StreamTimes::Span span(cached_.options.times, backend::StreamTimes::kUpdate);
+  table_steps_.assign(cached_.num_tables, TableStep{RowStep({}, 1.0, 1), 0, 0});
+  cached_.groups.fill_steps(step, table_steps_);
+  const TableStep* const uploaded = steps_.upload(table_steps_, cached_.compute);
+  for (std::size_t g = 0; g < parts.size(); ++g) {
+    const backend::PlanView plan = parts[g]->view();
+    if (flag != nullptr) cached_.device.cancel_update({flag, plan}, cached_.compute);
+    cached_.device.backward_update({cached_.caches[g]->view(), plan, FloatType::kFp32, gradients[g],
+                                    parts[g]->group.optimizer, uploaded},
+                                   cached_.compute);
+  }
+  cached_.note_changed();
+  cached_.note_applied(step);
   is_queued_ = true;
 }
 
@@ -39,7 +60,7 @@ void CachedParts::check_step(std::int64_t step) const {
   SATRAP_CHECK(step == step_, "step ", step, " with the plan of step ", step_);
 }
 
-/// Those that are on their way to the store come from there.
+/// Rows that are on their way to the store come from there.
 void CachedParts::ask_for_missing() {
   missing_.clear();
   places_.clear();
@@ -79,7 +100,7 @@ void CachedParts::ask_for_missing() {
   cached_.fetcher.start({.step = step_,
                          .keys = keys_,
                          .rows = rows_,
-                         .may_stay = cached_.reads_in_store,
+                         .may_stay = cached_.options.reads_in_store,
                          .arrive = [this] {
                            cached_.device.use_on_this_thread();
                            queue_arrival();
@@ -89,7 +110,7 @@ void CachedParts::ask_for_missing() {
 void CachedParts::queue_arrival() {
   // Also where no row is missing: so the part is not used again while its room is being made.
   for (const auto& part : parts) part->made_room.make_wait(cached_.copies);
-  if (cached_.reads_in_store) {
+  if (cached_.options.reads_in_store) {
     queue_load();
   } else {
     for (std::size_t g = 0; g < parts.size(); ++g) {

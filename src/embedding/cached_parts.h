@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "src/embedding/device_array.h"
 #include "src/embedding/numbered_keys.h"
 #include "src/embedding/row_cache.h"
 
@@ -28,7 +29,10 @@ class CachedParts {
   void make_plan(std::int64_t step);  // of the parts, which have been filled
   void request(std::int64_t step);    // gives the rows slots, and asks for the missing ones
 
-  /// Queues the update of the step, as RowCache does.
+  /// Queues the pooling of each part's rows into out[g].
+  void pool(std::span<float* const> out) const;
+
+  /// Queues the update by `gradients`, of the output of each part, unless *flag is not 0.
   void update(std::span<const float* const> gradients, std::int64_t step, const float* flag);
 
   /// Blocks until the store has given the rows of this and all earlier steps. What is queued on
@@ -37,7 +41,7 @@ class CachedParts {
 
   void check_step(std::int64_t step) const;  // of its plan
 
-  GroupCaches::Parts parts;  // of the groups that features read
+  RowCache::Parts parts;  // of the groups that features read
 
  private:
   void ask_for_missing();
@@ -48,6 +52,7 @@ class CachedParts {
   std::int64_t step_ = 0;
   bool is_queued_ = false;  // its update
   QueuedArray<TableStep> steps_;
+  std::vector<TableStep> table_steps_;  // [num_tables]
 
   backend::Event arrived_;          // of the rows in their slots
   NumberedKeys missing_;            // of all groups

@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "src/embedding/cached_batch.h"
-#include "src/embedding/cached_keys.h"
-#include "src/embedding/keyed_batch.h"
 #include "src/embedding/row_cache.h"
 
 namespace satrap::embedding {
@@ -23,13 +20,12 @@ CachedRows::CachedRows(const std::vector<job::FeatureSpec>& features,
 CachedRows::~CachedRows() = default;
 
 const FeatureLayout& CachedRows::layout() const { return cache_->on_host; }
+const DeviceRows& CachedRows::device_rows() const { return cache_->device_rows; }
 const DeviceRows* CachedRows::on_device() const {
-  return cache_->device_rows ? &*cache_->device_rows : nullptr;
+  return cache_->options.stream == nullptr ? nullptr : &cache_->device_rows;
 }
 ThreadPool& CachedRows::pool() const { return cache_->pool; }
-std::unique_ptr<BatchRows> CachedRows::make_rows() {
-  return std::make_unique<CachedBatch>(*cache_);
-}
+RowAccess& CachedRows::reader() { return cache_->uncached; }
 std::int64_t CachedRows::look_ahead() const { return cache_->look_ahead(); }
 void CachedRows::look_at(const data::Batch& batch, std::int64_t step) {
   cache_->look_at(batch, step);
@@ -40,18 +36,12 @@ void CachedRows::look_at(std::span<const std::vector<Key>> keys,
   cache_->look_at(keys, num_examples, step);
 }
 bool CachedRows::looks_ahead() const { return cache_->looks_ahead(); }
-std::vector<const RowGroup*> CachedRows::groups() const {
-  std::vector<const RowGroup*> groups;
-  for (const RowGroup& group : cache_->groups.groups()) {
+std::vector<const TableGroup*> CachedRows::groups() const {
+  std::vector<const TableGroup*> groups;
+  for (const TableGroup& group : cache_->groups.groups()) {
     if (!group.features.empty()) groups.push_back(&group);
   }
   return groups;
-}
-std::unique_ptr<RowsByKey> CachedRows::make_rows_by_key() {
-  return std::make_unique<CachedKeys>(*cache_);
-}
-std::unique_ptr<BatchByKey> CachedRows::make_batch_by_key() {
-  return std::make_unique<KeyedBatch>(*cache_);
 }
 void CachedRows::stop() { cache_->stop(); }
 

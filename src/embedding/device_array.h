@@ -9,35 +9,6 @@
 
 namespace satrap::embedding {
 
-/// An array in a device's memory that is written by the host. Reused: allocates only to grow.
-template <class T>
-class DeviceArray {
- public:
-  explicit DeviceArray(backend::Device& device) : device_(&device) {}
-
-  /// Replaces the content; blocks until it is there. No queued work may still read the old one.
-  T* upload(std::span<const T> values, const backend::Stream& stream) {
-    resize(values.size());
-    if (values.empty()) return data();
-    device_->copy(memory_.data(), values.data(), static_cast<std::int64_t>(values.size_bytes()),
-                  stream);
-    stream.wait_until_idle();
-    return data();
-  }
-
-  /// Room for so many values, whose content is undefined.
-  T* resize(std::size_t count) {
-    make_room(memory_, *device_, backend::Place::kDevice,
-              static_cast<std::int64_t>(count * sizeof(T)), "a list for the device");
-    return data();
-  }
-  T* data() const { return reinterpret_cast<T*>(memory_.data()); }
-
- private:
-  backend::Device* device_;
-  backend::Memory memory_;
-};
-
 /// An array in a device's memory that the host writes without waiting, through pinned memory.
 /// Reused, once the work that was queued with it is done.
 template <class T>

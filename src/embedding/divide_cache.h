@@ -9,7 +9,7 @@
 
 namespace satrap::embedding {
 
-/// What a batch needs of a row group.
+/// What a batch needs of a table group.
 struct GroupNeed {
   const RowLayout* layout;
   std::int64_t num_keys;  // distinct

@@ -29,7 +29,7 @@ bool has_long_bag(const std::int64_t* offsets, std::int64_t num_examples) {
 
 GroupBatch::GroupBatch(backend::Device& device,
                        const FeatureLayout& layout,
-                       const RowGroup& group,
+                       const TableGroup& group,
                        ThreadPool& pool)
     : device_(device),
       layout_(layout),

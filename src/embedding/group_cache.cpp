@@ -22,7 +22,7 @@ std::int64_t sets_per_list(const backend::CacheSize& size) {
 }  // namespace
 
 GroupCache::GroupCache(backend::Device& device,
-                       const RowGroup& group,
+                       const TableGroup& group,
                        const backend::CacheSize& size,
                        backend::EvictionPolicy policy,
                        const std::optional<backend::WindowSize>& window,
@@ -50,28 +50,26 @@ GroupCache::GroupCache(backend::Device& device,
 
 void GroupCache::look_at(GroupPart& part, std::uint32_t batch) {
   make_plan(part);
-  device_.touch(view(), window_->view(), part.view(), {.batch = batch, .resolved = last_resolved_},
-                stream_);
+  device_.touch(
+      {view(), window_->view(), part.view(), {.batch = batch, .resolved = last_resolved_}},
+      stream_);
   last_looked_at_ = batch;
 }
 
 void GroupCache::make_plan(GroupPart& part) {
   plan_room_.make(part, view().size.overflow_rows);
-  struct Arguments {
-    backend::Bags bags;
-    backend::PlanView plan;
-  } arguments{part.batch.bags(), part.view()};
-  static_assert(std::has_unique_object_representations_v<Arguments>);
-  recordings_.run(std::as_bytes(std::span(&arguments, 1)),
+  const backend::BuildPlan operation{part.batch.bags(), view().size.num_sets,
+                                     group_.layout.padded_dim, part.view()};
+  static_assert(std::has_unique_object_representations_v<backend::BuildPlan>);
+  recordings_.run(std::as_bytes(std::span(&operation, 1)),
                   [&](backend::StreamRef stream, bool /*is_recorded*/) {
-                    device_.build_plan(arguments.bags, view().size.num_sets,
-                                       group_.layout.padded_dim, arguments.plan, stream);
+                    device_.build_plan(operation, stream);
                   });
 }
 
 // ------------------------------------------------------------------------------------- resolve
 
-bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back) {
+bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack& write_back) {
   release_overflow(part, numbers, write_back);
   const bool is_known = window_ && last_looked_at_ >= numbers.batch;
   last_resolved_ = numbers.batch;
@@ -82,7 +80,7 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* wri
       .num_next_uses = is_known ? window_->view().size.max_keys : 0,
       .halving_log2 = halving_log2_};
   overflow_.give(arguments, stream_);
-  device_.resolve(view(), part.view(), arguments, part.plan->misses(), stream_);
+  device_.resolve({view(), part.view(), arguments, part.plan->misses()}, stream_);
   found_.read(part.plan->misses(), arguments, part.batch.num_ids(), stream_);
   note_crowding();
   evict(part, numbers.step, write_back);
@@ -96,18 +94,18 @@ bool GroupCache::resolve(GroupPart& part, const Numbers& numbers, WriteBack* wri
 }
 
 /// Saves the rows that make room, which are still in their slots, while the planner goes on.
-void GroupCache::evict(GroupPart& part, std::int64_t step, WriteBack* write_back) {
+void GroupCache::evict(GroupPart& part, std::int64_t step, WriteBack& write_back) {
   const auto count = std::ssize(found_.victims());
   if (count == 0) return;
-  SATRAP_CHECK(write_back != nullptr, count, " copies of rows have changed");
   const backend::MissView& misses = part.plan->misses();
-  std::unique_ptr<WriteBack::Rows> rows = write_back->take_free();
+  std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
   rows->begin(device_, count, group_.layout.row_bytes);
-  device_.gather_rows(view(), misses.writeback_slots, &misses.counts->writebacks, 0, count,
-                      rows->data(), evictions_);
+  device_.gather_rows(
+      {view(), {misses.writeback_slots, &misses.counts->writebacks, 0, count}, rows->data()},
+      evictions_);
   rows->arrive_with(device_, evictions_);
   for (const Key key : found_.victims()) rows->add_key(key);
-  write_back->add(std::move(rows), step);
+  write_back.add(std::move(rows), step);
 }
 
 void GroupCache::note_crowding() {
@@ -139,8 +137,11 @@ std::span<const Key> GroupCache::list(const Key* keys, std::int64_t count) {
 void GroupCache::scatter(GroupPart& part, backend::StreamRef stream) const {
   if (part.missing.empty()) return;
   const std::int32_t* const slots = queue_slots(part, stream);
-  device_.scatter_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0,
-                       std::ssize(part.missing), part.staging.data(), stream);
+  device_.scatter_rows(
+      {view(),
+       {slots + 1, reinterpret_cast<const std::uint32_t*>(slots), 0, std::ssize(part.missing)},
+       part.staging.data()},
+      stream);
 }
 
 void GroupCache::load(GroupPart& part,
@@ -148,8 +149,9 @@ void GroupCache::load(GroupPart& part,
                       backend::StreamRef stream) const {
   if (rows.empty()) return;
   const std::int32_t* const slots = queue_slots(part, stream);
-  device_.load_rows(view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots),
-                    std::ssize(rows), part.row_places.upload(rows, stream), stream);
+  device_.load_rows({view(), slots + 1, reinterpret_cast<const std::uint32_t*>(slots),
+                     std::ssize(rows), part.row_places.upload(rows, stream)},
+                    stream);
 }
 
 const std::int32_t* GroupCache::queue_slots(GroupPart& part, backend::StreamRef stream) {
@@ -162,12 +164,12 @@ const std::int32_t* GroupCache::queue_slots(GroupPart& part, backend::StreamRef 
 
 /// Frees the rows that no batch needs any more. Other rows come there once those that have changed
 /// have been copied.
-void GroupCache::release_overflow(GroupPart& part, const Numbers& numbers, WriteBack* write_back) {
+void GroupCache::release_overflow(GroupPart& part, const Numbers& numbers, WriteBack& write_back) {
   const auto changed = overflow_.release(numbers.completed);
-  if (changed.empty() || write_back == nullptr) return;
-  auto rows = gather_overflow(changed, part.released, evictions_, *write_back);
+  if (changed.empty()) return;
+  auto rows = gather_overflow(changed, part.released, evictions_, write_back);
   rows->arrive_with(device_, evictions_);
-  write_back->add(std::move(rows), numbers.step);
+  write_back.add(std::move(rows), numbers.step);
 }
 
 std::unique_ptr<WriteBack::Rows> GroupCache::gather_overflow(
@@ -183,8 +185,11 @@ std::unique_ptr<WriteBack::Rows> GroupCache::gather_overflow(
     rows->add_key(key);
   }
   const std::int32_t* const listed = list.upload(slots_, stream);
-  device_.gather_rows(view(), listed + 1, reinterpret_cast<const std::uint32_t*>(listed), 0,
-                      std::ssize(changed), rows->data(), stream);
+  device_.gather_rows(
+      {view(),
+       {listed + 1, reinterpret_cast<const std::uint32_t*>(listed), 0, std::ssize(changed)},
+       rows->data()},
+      stream);
   return rows;
 }
 
@@ -194,14 +199,13 @@ void GroupCache::save(const Numbers& numbers, WriteBack& write_back) {
   const std::int64_t num_sets = view().size.num_sets;
   for (std::int64_t first = 0; first < num_sets; first += kSetsPerList) {
     const backend::SlotList& changed = listed_.view();
-    device_.list_slots(view(), backend::ListMode::kDirty, first,
-                       std::min(kSetsPerList, num_sets - first), changed, stream_);
+    device_.list_slots({view(), first, std::min(kSetsPerList, num_sets - first), changed}, stream_);
     const std::int64_t count = download_one(device_, changed.count, stream_);
     if (count == 0) continue;
     std::unique_ptr<WriteBack::Rows> rows = write_back.take_free();
     rows->begin(device_, count, group_.layout.row_bytes);
-    device_.gather_rows(view(), changed.slots, changed.count, 0, count, rows->data(), stream_);
-    device_.mark_clean(view(), changed, stream_);
+    device_.gather_rows({view(), {changed.slots, changed.count, 0, count}, rows->data()}, stream_);
+    device_.mark_clean({view(), changed}, stream_);
     for (const Key key : list(changed.keys, count)) rows->add_key(key);
     write_back.add(std::move(rows), numbers.step, WriteBack::Kind::kSaved);
   }

@@ -10,7 +10,7 @@
 #include "satrap/backend/recordings.h"
 #include "satrap/backend/stream.h"
 #include "satrap/backend/window.h"
-#include "satrap/embedding/row_groups.h"
+#include "satrap/embedding/table_groups.h"
 #include "src/embedding/device_array.h"
 #include "src/embedding/group_part.h"
 #include "src/embedding/overflow_rows.h"
@@ -20,7 +20,7 @@
 
 namespace satrap::embedding {
 
-/// The rows of a row group that are in a device's memory. A batch's keys are given slots, which
+/// The rows of a table group that are in a device's memory. A batch's keys are given slots, which
 /// hold their rows until the batch is completed: its updates are done. Rows whose sets are full of
 /// such rows are kept in overflow rows; all batches that need one meanwhile share it.
 ///
@@ -32,7 +32,7 @@ class GroupCache {
   /// for the copies of rows that make room; `stream`: for all other work but scatter(). They
   /// outlive it, as the device and the group do.
   GroupCache(backend::Device& device,
-             const RowGroup& group,
+             const TableGroup& group,
              const backend::CacheSize& size,
              backend::EvictionPolicy policy,
              const std::optional<backend::WindowSize>& window,
@@ -48,15 +48,14 @@ class GroupCache {
 
   /// Gives each key of the planned part a slot: sets the plan's slots and lists the rows to be
   /// fetched. Rows that make room for them go to `write_back` if they have changed: their updates
-  /// precede `completed`; they are copied from their slots later. Without a write-back the
-  /// rows are copies, which nothing changes. Blocks until the device has given slots. False if
-  /// there was no slot for some: call it again once more batches are completed, and the part's room
-  /// is made.
+  /// precede `completed`; they are copied from their slots later. Blocks until the device has given
+  /// slots. False if there was no slot for some: call it again once more batches are completed, and
+  /// the part's room is made.
   struct Numbers {
     std::uint32_t batch = 0, completed = 0;
     std::int64_t step = 0;  // the last one whose updates are applied
   };
-  bool resolve(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
+  bool resolve(GroupPart& part, const Numbers& numbers, WriteBack& write_back);
 
   /// Queues the copy of the fetched rows, from the staging of the part, into their slots.
   /// The caller has made the stream wait for the part's room.
@@ -71,7 +70,7 @@ class GroupCache {
   /// runs. Blocks until the device has done it.
   void save(const Numbers& numbers, WriteBack& write_back);
 
-  const RowGroup& group() const { return group_; }
+  const TableGroup& group() const { return group_; }
   const backend::CacheView& view() const { return cache_.view(); }
   std::int64_t bytes() const {
     return view().size.bytes(group_.layout) + (window_ ? window_->view().size.bytes() : 0);
@@ -84,7 +83,7 @@ class GroupCache {
   bool is_crowded() const { return is_crowded_; }
 
  private:
-  void release_overflow(GroupPart& part, const Numbers& numbers, WriteBack* write_back);
+  void release_overflow(GroupPart& part, const Numbers& numbers, WriteBack& write_back);
   std::unique_ptr<WriteBack::Rows> gather_overflow(std::span<const OverflowRows::Changed> changed,
                                                    QueuedArray<std::int32_t>& list,
                                                    backend::StreamRef stream,
@@ -93,10 +92,10 @@ class GroupCache {
   void note_crowding();
   std::span<const Key> list(const Key* keys, std::int64_t count);
   static const std::int32_t* queue_slots(GroupPart& part, backend::StreamRef stream);
-  void evict(GroupPart& part, std::int64_t step, WriteBack* write_back);
+  void evict(GroupPart& part, std::int64_t step, WriteBack& write_back);
 
   backend::Device& device_;
-  const RowGroup& group_;
+  const TableGroup& group_;
   const backend::Stream& stream_;
   const backend::Stream& evictions_;
   backend::Recordings recordings_;  // of plans: batches of one size have the same ones again

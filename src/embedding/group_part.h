@@ -5,19 +5,19 @@
 #include <optional>
 #include <vector>
 
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/backend/stream.h"
 #include "satrap/embedding/group_batch.h"
-#include "satrap/embedding/row_groups.h"
+#include "satrap/embedding/table_groups.h"
 #include "src/embedding/device_array.h"
 
 namespace satrap::embedding {
 
-/// What one batch needs of a row group's cache. Reused from batch to batch.
+/// What one batch needs of a table group's cache. Reused from batch to batch.
 struct GroupPart {
   GroupPart(backend::Device& device,
             const FeatureLayout& layout,
-            const RowGroup& of_group,
+            const TableGroup& of_group,
             ThreadPool& pool)
       : group(of_group),
         batch(device, layout, of_group, pool),
@@ -29,12 +29,12 @@ struct GroupPart {
   backend::PlanView view() const { return plan->view(batch.num_ids()); }
   std::int64_t row_bytes() const { return group.layout.row_bytes; }
 
-  const RowGroup& group;
+  const TableGroup& group;
 
   GroupBatch batch;
   std::shared_ptr<const backend::PlanScratch> scratch;  // of the plan
   std::int64_t max_ids = -1;                            // that the plan has room for
-  std::optional<backend::Plan> plan;
+  std::optional<backend::DevicePlan> plan;
 
   // Pinned memory is freed last: freeing memory of the device waits for the work that reads it.
   backend::Memory staging;  // [n, row_bytes], of the rows to be fetched; pinned

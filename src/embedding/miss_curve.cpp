@@ -7,7 +7,7 @@
 namespace satrap::embedding {
 namespace {
 
-/// Of keys, whose ids are mixed, one multiplication is hash enough.
+/// The ids of keys are mixed already, so one multiplication is hash enough.
 bool is_sampled(Key key, int shift) {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
   return shift == 0 || (static_cast<std::uint64_t>(key) * kFactor) >> (64 - shift) == 0;

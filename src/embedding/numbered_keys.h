@@ -31,7 +31,7 @@ class NumberedKeys {
   Key key(std::size_t place) const { return items_[place].key; }
   std::size_t number(std::size_t place) const { return items_[place].position; }
 
-  /// Of sorted ones: the first place from `from` on whose key is not below `key`; size() if there
+  /// The first place from `from` on, of sorted keys, whose key is not below `key`; size() if there
   /// is none. Takes longer with the logarithm of the distance.
   std::size_t find(Key key, std::size_t from) const {
     std::size_t low = from, high = from;

@@ -33,9 +33,9 @@ void OverflowRows::give(backend::ResolveArguments& arguments, backend::StreamRef
   if (!shared_.empty()) arguments.shared = shared_on_device_.upload(shared_, stream);
 }
 
-void OverflowRows::note_needed(std::span<const backend::SharedRow> rows, std::uint32_t batch) {
+void OverflowRows::note_needed(std::span<const backend::OverflowRow> rows, std::uint32_t batch) {
   auto row = rows_.begin();  // both are in the order of tags
-  for (const backend::SharedRow& shared : rows) {
+  for (const backend::OverflowRow& shared : rows) {
     if (shared.is_needed != 0) row->second.last = batch;
     ++row;
   }

@@ -30,7 +30,7 @@ class OverflowRows {
 
   /// What that resolve has found: the rows in use, as they were given, and the keys that take free
   /// ones.
-  void note_needed(std::span<const backend::SharedRow> rows, std::uint32_t batch);
+  void note_needed(std::span<const backend::OverflowRow> rows, std::uint32_t batch);
   void take(std::span<const Key> keys, std::uint32_t batch);
 
   /// Frees the rows that no batch after `completed` needs. Those that have changed since they were
@@ -58,8 +58,8 @@ class OverflowRows {
   const std::int64_t num_rows_;
   std::int64_t first_free_ = 0, changed_end_;
   backend::Memory free_, free_on_device_;  // [num_rows] slots; pinned
-  std::vector<backend::SharedRow> shared_;
-  QueuedArray<backend::SharedRow> shared_on_device_;
+  std::vector<backend::OverflowRow> shared_;
+  QueuedArray<backend::OverflowRow> shared_on_device_;
 };
 
 }  // namespace satrap::embedding

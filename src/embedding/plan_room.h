@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "src/embedding/group_part.h"
 
 namespace satrap::embedding {
 
-/// Gives batches of one row group memory for their plans, which share their scratch: their
+/// Gives batches of one table group memory for their plans, which share their scratch: their
 /// build_plan runs on one stream, and their backward on one. Grows with the largest batch.
 class PlanRoom {
  public:

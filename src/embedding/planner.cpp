@@ -30,21 +30,20 @@ Planner::Planner(const FeatureLayout& layout, ThreadPool& pool) : layout_(layout
   }
 }
 
-void Planner::plan(const data::Batch& batch, Plan& plan, RowFinder* finder) {
+void Planner::plan(const data::Batch& batch, BatchPlan& plan, const FindRows& find) {
   make_unique(batch, plan);
-  if (finder != nullptr) finder->begin(plan.num_unique());
   pool_.parallel_for(std::ssize(buckets_), [&](std::int64_t b) {
     const Bucket& bucket = buckets_[index(b)];
     emit(bucket, plan);
-    if (finder == nullptr) return;
+    if (!find) return;
     const auto keys =
         std::span(plan.keys).subspan(index(bucket.unique_begin), index(bucket.counts.keys));
-    finder->find(bucket.table, keys, bucket.unique_begin);
+    find(bucket.table, keys, bucket.unique_begin);
   });
   make_update_units(plan);
 }
 
-void Planner::make_unique(const data::Batch& batch, Plan& plan) {
+void Planner::make_unique(const data::Batch& batch, BatchPlan& plan) {
   check_batch(batch, layout_, layout_.output_width);
   plan.num_examples = batch.num_examples;
   plan.unique_of.resize(batch.ids.size());
@@ -124,7 +123,7 @@ std::int64_t Planner::num_items(const data::Batch& batch, const Chunk& chunk) co
   return count;
 }
 
-void Planner::make_items(const data::Batch& batch, Chunk& chunk, Plan& plan) {
+void Planner::make_items(const data::Batch& batch, Chunk& chunk, BatchPlan& plan) {
   const PlacedFeature& feature = layout_.features[chunk.feature];
   const std::int64_t* offsets =
       batch.offsets.data() + static_cast<std::int64_t>(chunk.feature) * batch.num_examples;
@@ -198,7 +197,7 @@ void Planner::scatter(Chunk& chunk) {
   }
 }
 
-void Planner::emit(const Bucket& bucket, Plan& plan) const {
+void Planner::emit(const Bucket& bucket, BatchPlan& plan) const {
   std::int64_t unique = bucket.unique_begin - 1;
   std::int64_t range = bucket.range_begin - 1;
   std::int64_t occurrence = bucket.occurrence_begin;
@@ -224,7 +223,7 @@ void Planner::emit(const Bucket& bucket, Plan& plan) const {
   }
 }
 
-void Planner::make_update_units(Plan& plan) {
+void Planner::make_update_units(BatchPlan& plan) {
   // A row costs about as much as two occurrences. Few units keep the threads' overhead low, many
   // balance their load.
   constexpr std::int64_t kCostOfRow = 2, kUnits = 64, kMinCost = 1024;
@@ -233,7 +232,7 @@ void Planner::make_update_units(Plan& plan) {
   plan.update_units.assign(1, 0);
   std::int64_t cost = 0;
   for (std::size_t r = 0; r < plan.ranges.size(); ++r) {
-    const Plan::Range& range = plan.ranges[r];
+    const BatchPlan::Range& range = plan.ranges[r];
     cost += plan.segments[index(range.end)] - plan.segments[index(range.begin)] +
             kCostOfRow * (range.end - range.begin);
     if (cost >= cost_per_unit || r + 1 == plan.ranges.size()) {

@@ -56,7 +56,7 @@ void pool_block(const GatherSource& source,
 }  // namespace
 
 void pool_rows(const FeatureLayout& layout,
-               const Plan& plan,
+               const BatchPlan& plan,
                const data::Batch& batch,
                const std::byte* const* rows,
                std::int64_t weights_offset,

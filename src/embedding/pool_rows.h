@@ -5,8 +5,8 @@
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
+#include "satrap/embedding/batch_plan.h"
 #include "satrap/embedding/feature_layout.h"
-#include "satrap/embedding/plan.h"
 #include "satrap/kernels/pool.h"
 
 namespace satrap::embedding {
@@ -22,7 +22,7 @@ struct PooledOutput {
 /// The forward pass: gathers the weights of the plan's rows and pools them into the dense network's
 /// input, wherever the rows are.
 void pool_rows(const FeatureLayout& layout,
-               const Plan& plan,
+               const BatchPlan& plan,
                const data::Batch& batch,
                const std::byte* const* rows,  // [num_unique]
                std::int64_t weights_offset,   // bytes from the start of a row
@@ -36,7 +36,7 @@ void write_mask(const FeatureLayout& layout,
                 std::int64_t mask_stride);
 
 /// The occurrences of all keys of a plan, for reduce_segment.
-inline Occurrences occurrences_of(const Plan& plan, const float* grad_pooled) {
+inline Occurrences occurrences_of(const BatchPlan& plan, const float* grad_pooled) {
   return {grad_pooled, plan.output_offset.data(), plan.occurrence_coefficient.data(),
           plan.num_occurrences()};
 }

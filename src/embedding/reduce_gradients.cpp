@@ -9,7 +9,7 @@
 
 namespace satrap::embedding {
 
-void reduce_gradients(const Plan& plan,
+void reduce_gradients(const BatchPlan& plan,
                       std::span<const std::int64_t> dims,
                       const float* grad_pooled,
                       std::span<float* const> gradients,
@@ -25,7 +25,7 @@ void reduce_gradients(const Plan& plan,
     float* const rows = scratch.data() + unit * scratch_floats;
     for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
          ++r) {
-      const Plan::Range& range = plan.ranges[index(r)];
+      const BatchPlan::Range& range = plan.ranges[index(r)];
       with_dim(dims[static_cast<std::size_t>(range.table)], [&](auto dim) {
         for (std::int64_t u = range.begin; u < range.end; ++u) {
           reduce_segment(occurrences, plan.segments[index(u)], plan.segments[index(u + 1)],

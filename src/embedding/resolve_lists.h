@@ -22,12 +22,12 @@ class ResolveLists {
             std::int64_t num_ids,
             const backend::Stream& stream);
 
-  // Of the last read, valid until the next.
+  // From the last read, valid until the next.
   const backend::ResolveCounts& counts() const { return counts_; }
   std::span<const Key> victims() const { return victims_.first(lengths_.victims); }
   std::span<const Key> missing() const { return missing_.first(lengths_.missing); }
   std::span<const std::int32_t> missing_slots() const { return slots_.first(lengths_.missing); }
-  std::span<const backend::SharedRow> shared() const { return shared_.first(num_shared_); }
+  std::span<const backend::OverflowRow> shared() const { return shared_.first(num_shared_); }
   std::span<const Key> overflow() const {  // that have been given a row
     return overflow_.first(lengths_.overflow);
   }
@@ -47,7 +47,7 @@ class ResolveLists {
   ReadArray<backend::ResolveCounts> read_counts_;
   ReadArray<Key> victims_, missing_, overflow_;
   ReadArray<std::int32_t> slots_;  // of the missing ones
-  ReadArray<backend::SharedRow> shared_;
+  ReadArray<backend::OverflowRow> shared_;
 };
 
 }  // namespace satrap::embedding

@@ -40,6 +40,10 @@ void BatchRows::update(const ConstFloatMatrix& grad_pooled, std::int64_t step, S
   apply(gradient, step);
 }
 
+void BatchRows::read(Planner&, const data::Batch&) {
+  SATRAP_CHECK(false, "rows in a cache are read for evaluation, not those behind it");
+}
+
 void BatchRows::queue_update(const ConstFloatMatrix&, std::int64_t step, const float*) {
   SATRAP_CHECK(false, "the gradient of step ", step, " is in a device, its rows are not");
 }

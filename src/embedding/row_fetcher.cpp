@@ -13,7 +13,7 @@ RowFetcher::RowFetcher(table::RowStore& store, std::int64_t num_threads) : store
       try {
         run();
       } catch (...) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!error_) error_ = std::current_exception();
         changed_.notify_all();
       }
@@ -22,36 +22,34 @@ RowFetcher::RowFetcher(table::RowStore& store, std::int64_t num_threads) : store
 }
 
 void RowFetcher::start(Request request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_.push_back({std::move(request), State::kWaits});
   changed_.notify_all();
 }
 
 void RowFetcher::wait(std::int64_t step) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
-    return error_ || is_stopped_ || entries_.empty() || entries_.front().request.step > step;
-  });
+  const MutexLock lock(mutex_);
+  while (!error_ && !is_stopped_ && !entries_.empty() && entries_.front().request.step <= step) {
+    changed_.wait(mutex_);
+  }
   if (error_) std::rethrow_exception(error_);
   if (is_stopped_) throw Error(ErrorCode::kUnavailable, "the fetching of rows was stopped");
 }
 
 void RowFetcher::forget(std::int64_t step) noexcept {
-  std::unique_lock lock(mutex_);
-  const auto find = [&] {
+  const MutexLock lock(mutex_);
+  const auto find = [&]() SATRAP_REQUIRES(mutex_) {
     return std::ranges::find_if(entries_, [&](const Entry& e) { return e.request.step == step; });
   };
-  if (const auto entry = find(); entry != entries_.end() && entry->state == State::kWaits) {
-    entry->state = State::kDone;
+  auto entry = find();
+  if (entry != entries_.end() && entry->state == State::kWaits) entry->state = State::kDone;
+  for (; entry != entries_.end() && entry->state != State::kDone; entry = find()) {
+    changed_.wait(mutex_);
   }
-  changed_.wait(lock, [&] {
-    const auto entry = find();
-    return entry == entries_.end() || entry->state == State::kDone;
-  });
 }
 
 void RowFetcher::stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
 }
@@ -63,10 +61,10 @@ RowFetcher::Entry* RowFetcher::next() {
 }
 
 void RowFetcher::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    Entry* entry = nullptr;
-    changed_.wait(lock, [&] { return is_stopped_ || error_ || (entry = next()) != nullptr; });
+    Entry* entry = next();
+    for (; !is_stopped_ && !error_ && entry == nullptr; entry = next()) changed_.wait(mutex_);
     if (is_stopped_ || error_) return;
     entry->state = State::kRuns;
     const Request& request = entry->request;  // a deque's elements stay where they are

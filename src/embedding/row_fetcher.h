@@ -1,14 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <span>
 
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/table/row_store.h"
 
@@ -50,14 +49,15 @@ class RowFetcher {
     State state = State::kWaits;
   };
   void run();
-  Entry* next();
+  Entry* next() SATRAP_REQUIRES(mutex_);
 
   table::RowStore& store_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Entry> entries_;  // oldest first; done ones leave at the front
-  bool is_stopped_ = false;
-  std::exception_ptr error_;
+  Mutex mutex_;
+  CondVar changed_;
+  // Oldest first; done ones leave at the front.
+  std::deque<Entry> entries_ SATRAP_GUARDED_BY(mutex_);
+  bool is_stopped_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ SATRAP_GUARDED_BY(mutex_);
   ThreadGroup threads_{[this] { stop(); }};
 };
 

@@ -19,12 +19,12 @@ std::vector<table::TableSpec> specs_of(const std::vector<table::Table*>& tables)
   return specs;
 }
 
-std::span<const Key> keys_of(const Plan& plan, const Plan::Range& range) {
+std::span<const Key> keys_of(const BatchPlan& plan, const BatchPlan::Range& range) {
   return std::span(plan.keys).subspan(index(range.begin), index(range.end - range.begin));
 }
 
 std::span<const table::RowPointer> rows_of(const std::vector<table::RowPointer>& rows,
-                                           const Plan::Range& range) {
+                                           const BatchPlan::Range& range) {
   return std::span(rows).subspan(index(range.begin), index(range.end - range.begin));
 }
 
@@ -40,7 +40,7 @@ class TableRows::Updates {
     for (const table::Table* table : tables) max_dim_ = std::max(max_dim_, table->spec().dim);
   }
 
-  void apply(const Plan& plan,
+  void apply(const BatchPlan& plan,
              const std::vector<table::RowPointer>& rows,
              const float* grad,
              std::int64_t step) {
@@ -51,7 +51,7 @@ class TableRows::Updates {
     pool.parallel_for(num_units, [&](std::int64_t unit) {
       for (std::int64_t r = plan.update_units[index(unit)]; r < plan.update_units[index(unit + 1)];
            ++r) {
-        const Plan::Range& range = plan.ranges[index(r)];
+        const BatchPlan::Range& range = plan.ranges[index(r)];
         const table::TableSpec& spec = tables[static_cast<std::size_t>(range.table)]->spec();
         with_optimizer(spec.optimizer.type, [&](auto type) {
           with_dim(spec.dim, [&](auto dim) {
@@ -64,8 +64,8 @@ class TableRows::Updates {
     note_applied(step);
   }
 
-  void skip(const Plan& plan, const std::vector<table::RowPointer>& rows, std::int64_t step) {
-    for (const Plan::Range& range : plan.ranges) {
+  void skip(const BatchPlan& plan, const std::vector<table::RowPointer>& rows, std::int64_t step) {
+    for (const BatchPlan::Range& range : plan.ranges) {
       table::Table& table = *tables[static_cast<std::size_t>(range.table)];
       table.skip_partition(range.partition, step, rows_of(rows, range));
       table.apply_sightings(step, keys_of(plan, range), rows_of(rows, range));
@@ -83,8 +83,8 @@ class TableRows::Updates {
   }
 
   template <RowOptimizerType kType, class Dim>
-  void update_range(const Plan& plan,
-                    const Plan::Range& range,
+  void update_range(const BatchPlan& plan,
+                    const BatchPlan::Range& range,
                     const std::vector<table::RowPointer>& all_rows,
                     const float* grad,
                     std::int64_t step,
@@ -124,26 +124,27 @@ class TableRows::Rows final : public PlannedRows {
 
   void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) override {
     drop_rows_beyond_limits(step);
-    Finder finder(
-        *this, [&](table::Table& table, std::span<const Key> keys,
-                   std::span<table::RowPointer> rows) { table.find_or_insert(keys, rows, step); });
-    planner.plan(batch, plan_, &finder);
+    make_plan_with(
+        planner, batch,
+        [step](table::Table& table, std::span<const Key> keys, std::span<table::RowPointer> rows) {
+          table.find_or_insert(keys, rows, step);
+        });
   }
 
   void request(std::int64_t, std::int64_t) override {}
   std::optional<std::int64_t> wait() override { return std::nullopt; }
 
   void read(Planner& planner, const data::Batch& batch) override {
-    Finder finder(*this, [](const table::Table& table, std::span<const Key> keys,
-                            std::span<table::RowPointer> rows) { table.find(keys, rows); });
-    planner.plan(batch, plan_, &finder);
+    make_plan_with(planner, batch,
+                   [](const table::Table& table, std::span<const Key> keys,
+                      std::span<table::RowPointer> rows) { table.find(keys, rows); });
     fill_missing();
   }
 
-  void wait_taken() override {}
-
  protected:
-  Addresses addresses() const override { return {rows_, sizeof(RowHeader)}; }
+  Addresses addresses() const override {
+    return {std::span(rows_).first(plan_.keys.size()), sizeof(RowHeader)};
+  }
   void apply(const float* grad_pooled, std::int64_t step) override {
     updates_.apply(plan_, rows_, grad_pooled, step);
   }
@@ -151,19 +152,13 @@ class TableRows::Rows final : public PlannedRows {
 
  private:
   template <class Find>
-  class Finder final : public RowFinder {
-   public:
-    Finder(Rows& rows, Find find) : rows_(rows), find_(std::move(find)) {}
-    void begin(std::int64_t num_unique) override { rows_.rows_.resize(index(num_unique)); }
-    void find(TableId table, std::span<const Key> keys, std::int64_t first) override {
-      find_(*rows_.updates_.tables[static_cast<std::size_t>(table)], keys,
-            std::span(rows_.rows_).subspan(index(first), keys.size()));
-    }
-
-   private:
-    Rows& rows_;
-    const Find find_;
-  };
+  void make_plan_with(Planner& planner, const data::Batch& batch, const Find& find) {
+    rows_.resize(std::max(rows_.size(), batch.ids.size()));
+    planner.plan(batch, plan_, [&](TableId table, std::span<const Key> keys, std::int64_t first) {
+      find(*updates_.tables[static_cast<std::size_t>(table)], keys,
+           std::span(rows_).subspan(index(first), keys.size()));
+    });
+  }
 
   void drop_rows_beyond_limits(std::int64_t step) {
     for (table::Table* table : updates_.tables) {
@@ -176,7 +171,7 @@ class TableRows::Rows final : public PlannedRows {
   /// Creates rows that no table has, for this batch alone.
   void fill_missing() {
     const auto for_each_missing = [&](auto&& visit) {
-      for (const Plan::Range& range : plan_.ranges) {
+      for (const BatchPlan::Range& range : plan_.ranges) {
         const table::Table& table = *updates_.tables[static_cast<std::size_t>(range.table)];
         for (std::int64_t u = range.begin; u < range.end; ++u) {
           if (rows_[index(u)] == nullptr) visit(table, u);
@@ -194,7 +189,7 @@ class TableRows::Rows final : public PlannedRows {
   }
 
   Updates& updates_;
-  std::vector<table::RowPointer> rows_;  // [num_unique]
+  std::vector<table::RowPointer> rows_;  // [num_unique], and more
   std::vector<std::byte> missing_;
 };
 

@@ -44,7 +44,7 @@ WriteBack::WriteBack(table::RowStore& store, std::int64_t max_bytes)
 }
 
 std::unique_ptr<WriteBack::Rows> WriteBack::take_free() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (free_.empty()) return std::make_unique<Rows>();
   std::unique_ptr<Rows> rows = std::move(free_.back());
   free_.pop_back();
@@ -58,8 +58,8 @@ void WriteBack::throw_if_over() const {
 }
 
 void WriteBack::wait_for_room() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || is_stopped_ || waiting_bytes_ <= max_bytes_; });
+  const MutexLock lock(mutex_);
+  while (!error_ && !is_stopped_ && waiting_bytes_ > max_bytes_) changed_.wait(mutex_);
   throw_if_over();
 }
 
@@ -67,14 +67,14 @@ void WriteBack::add(std::unique_ptr<Rows> rows, std::int64_t step, Kind kind) {
   rows->keys_.sort();
   rows->step_ = step;
   rows->kind_ = kind;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (kind == Kind::kEvicted) waiting_bytes_ += rows->bytes();
   items_.push_back({std::move(rows), {}});
   changed_.notify_all();
 }
 
 void WriteBack::add_action(std::function<void()> action) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (error_ || is_stopped_) return;
   items_.push_back({nullptr, std::move(action)});
   changed_.notify_all();
@@ -84,7 +84,7 @@ void WriteBack::find(std::span<const Key> keys,
                      std::span<std::byte* const> places,
                      std::vector<bool>& found) {
   found.assign(keys.size(), false);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
     if (item->rows == nullptr) continue;
     const Rows& rows = *item->rows;
@@ -103,23 +103,23 @@ void WriteBack::find(std::span<const Key> keys,
 }
 
 void WriteBack::throw_if_failed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (error_) std::rethrow_exception(error_);
 }
 
 void WriteBack::wait_until_empty() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || is_stopped_ || items_.empty(); });
+  const MutexLock lock(mutex_);
+  while (!error_ && !is_stopped_ && !items_.empty()) changed_.wait(mutex_);
   throw_if_over();
 }
 
 std::int64_t WriteBack::bytes_put() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_put_;
 }
 
 std::int64_t WriteBack::rows_put() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return rows_put_;
 }
 
@@ -128,7 +128,7 @@ void WriteBack::stop() { end(nullptr); }
 /// Rows stay, because the store does not have them; whoever waits for an action must not wait on.
 void WriteBack::end(const std::exception_ptr& error) {
   std::vector<std::function<void()>> actions;  // destroyed without the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stopped_ = is_stopped_ || !error;
   if (error) error_ = error;
   for (Item& item : items_) actions.push_back(std::exchange(item.action, {}));
@@ -136,9 +136,9 @@ void WriteBack::end(const std::exception_ptr& error) {
 }
 
 void WriteBack::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return is_stopped_ || !items_.empty(); });
+    while (!is_stopped_ && items_.empty()) changed_.wait(mutex_);
     if (is_stopped_) return;
     if (items_.front().rows == nullptr) {
       const std::function<void()> action = std::move(items_.front().action);

@@ -1,19 +1,18 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/table/row_store.h"
 #include "src/embedding/numbered_keys.h"
@@ -94,23 +93,26 @@ class WriteBack {
     std::function<void()> action;  // if there are no rows
   };
   void run();
-  std::size_t take_newest(std::int64_t& step);
-  std::vector<std::unique_ptr<Rows>> release_first(std::size_t count);
+  std::size_t take_newest(std::int64_t& step) SATRAP_REQUIRES(mutex_);
+  std::vector<std::unique_ptr<Rows>> release_first(std::size_t count) SATRAP_REQUIRES(mutex_);
   std::int64_t put(std::int64_t step);  // what was taken; returns the number of rows
-  void throw_if_over() const;
+  void throw_if_over() const SATRAP_REQUIRES(mutex_);
   void end(const std::exception_ptr& error);  // nullptr: it is stopped
 
   table::RowStore& store_;
   const std::int64_t max_bytes_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> items_;  // oldest first; those at the front may be on their way
-  std::vector<std::unique_ptr<Rows>> free_;
-  std::int64_t free_bytes_ = 0;
-  std::int64_t waiting_bytes_ = 0, bytes_put_ = 0, rows_put_ = 0;
-  bool is_stopped_ = false;
-  std::exception_ptr error_;
-  // Of the thread, kept from put to put.
+  mutable Mutex mutex_;
+  CondVar changed_;
+  // Oldest first; those at the front may be on their way.
+  std::deque<Item> items_ SATRAP_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Rows>> free_ SATRAP_GUARDED_BY(mutex_);
+  std::int64_t free_bytes_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::int64_t waiting_bytes_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::int64_t bytes_put_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::int64_t rows_put_ SATRAP_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ SATRAP_GUARDED_BY(mutex_);
+  // Scratch of the thread, kept from put to put.
   std::vector<const Rows*> taken_rows_;    // newest first
   NumberedKeys taken_;                     // the same order
   std::vector<const std::byte*> sources_;  // by the numbers of taken_

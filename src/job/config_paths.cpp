@@ -28,6 +28,11 @@ std::string joined(const fs::path& folder, const std::string& path) {
   return unknown ? whole.string() : (parent / whole.filename()).string();
 }
 
+bool is_override(const ConfigOrigins& origins, const std::string& key) {
+  const auto origin = origins.find(key);
+  return origin != origins.end() && origin->second.starts_with("command line");
+}
+
 /// Calls use(key, path) for every path of a job.
 template <class Use>
 void for_each_path(JobConfig& config, const Use& use) {
@@ -43,19 +48,14 @@ void for_each_path(JobConfig& config, const Use& use) {
 }  // namespace
 
 void resolve_paths(JobConfig& config, const std::string& file, const ConfigOrigins& origins) {
-  const auto is_override = [&](const std::string& key) {
-    const auto origin = origins.find(key);
-    return origin != origins.end() && origin->second.starts_with("command line");
-  };
   const fs::path of_command_line = folder_of("");
-  const fs::path of_file = is_override("folder") ? of_command_line : folder_of(file);
+  const fs::path of_file = is_override(origins, "folder") ? of_command_line : folder_of(file);
   config.folder = (of_file / config.folder).lexically_normal().string();
   if (config.folder.ends_with('/') && config.folder.size() > 1) config.folder.pop_back();
-  config.data.folder = config.folder;
   const bool is_default = config.run_dir.empty();
   if (is_default) config.run_dir = "runs/" + fs::path(file).stem().string();
   for_each_path(config, [&](const std::string& key, std::string& path) {
-    path = joined(is_override(key) ? of_command_line : fs::path(config.folder), path);
+    path = joined(is_override(origins, key) ? of_command_line : fs::path(config.folder), path);
   });
   config.default_run_dir = is_default ? config.run_dir : "";
 }
@@ -69,8 +69,17 @@ JobConfig with_relative_paths(JobConfig config) {
 }
 
 void keep_past_defaults(JobConfig& config, const ConfigOrigins& written) {
-  if (!written.contains("train.staleness_schedule")) config.train.staleness_schedule = "constant";
+  if (!written.contains("train.staleness_schedule")) {
+    config.train.staleness_schedule = StalenessSchedule::kConstant;
+  }
   if (!written.contains("data.schema.value_rule")) config.data.schema.value_rule = 1;
+  CacheConfig& cache = config.embedding.cache;
+  if (is_override(written, "embedding.cache.policy")) return;  // which is refused
+  if (cache.former_policy == "shared") {                       // its copies changed no result
+    if (!is_override(written, "embedding.cache.memory")) cache.memory = "0";
+    if (config.is_on_gpu() && !config.uses_graph()) config.device = JobDevice::kCpu;
+  }
+  cache.former_policy.clear();
 }
 
 }  // namespace satrap::job

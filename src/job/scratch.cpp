@@ -71,7 +71,7 @@ std::string copy_prefix() {
 constexpr std::chrono::milliseconds kAtOnce{0};
 constexpr const char* kRandomPart = "XXXXXX";  // of mkdtemp
 
-/// Those of processes of this machine that were killed.
+/// Removes copies of processes of this machine that were killed.
 void remove_left_copies(const std::string& scratch, const std::string& prefix) {
   for (const std::string& name : list_directory(scratch)) {
     if (!name.starts_with(prefix) || name.size() != prefix.size() + std::strlen(kRandomPart)) {

@@ -1,6 +1,7 @@
 #include "satrap/job/table_config.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -13,19 +14,13 @@ namespace {
 constexpr const char* kOwn = "own";
 constexpr const char* kDefault = "default";
 
-/// Names in the configuration, in the order of their enumerators.
-const std::vector<std::string> kOptimizers(std::begin(kRowOptimizerNames),
-                                           std::end(kRowOptimizerNames));
-const std::vector<std::string> kWeightTypes(std::begin(kFloatTypeNames), std::end(kFloatTypeNames));
-const std::vector<std::string> kInits(std::begin(table::kInitNames), std::end(table::kInitNames));
-const std::vector<std::string> kPoolings(kPoolingNames.begin(), kPoolingNames.end());
-
-template <class Enum>
-Enum parse(const std::string& name, const std::vector<std::string>& names) {
-  const auto it = std::find(names.begin(), names.end(), name);
-  SATRAP_CHECK(it != names.end(), "'", name, "' has passed validation");
-  return static_cast<Enum>(it - names.begin());
-}
+constexpr auto kOptimizers = [] {
+  std::array<Choice<RowOptimizerType>, std::size(kRowOptimizers)> choices;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    choices[i] = {kRowOptimizers[i].name, static_cast<RowOptimizerType>(i)};
+  }
+  return choices;
+}();
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
   throw Error(ErrorCode::kInvalidConfig, concat(path, ": ", reason));
@@ -37,22 +32,38 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-/// An option of the optimizer that some types do not have.
-struct SpecificOption {
-  const char* name;
+/// An option of kRowOptions in the configuration, in their order.
+struct OptionField {
+  float RowOptimizer::* option;
   double RowOptimizerConfig::* value;
-  std::vector<std::string> users;
+  const char* doc;
 };
-const std::vector<SpecificOption> kSpecificOptions = {
-    {"eps", &RowOptimizerConfig::eps, {"adagrad", "rowwise_adagrad", "adam"}},
-    {"initial_accumulator",
-     &RowOptimizerConfig::initial_accumulator,
-     {"adagrad", "rowwise_adagrad", "ftrl"}},
-    {"beta1", &RowOptimizerConfig::beta1, {"adam"}},
-    {"beta2", &RowOptimizerConfig::beta2, {"adam"}},
-    {"beta", &RowOptimizerConfig::beta, {"ftrl"}},
-    {"l1", &RowOptimizerConfig::l1, {"ftrl"}},
-    {"l2", &RowOptimizerConfig::l2, {"ftrl"}}};
+constexpr OptionField kOptionFields[] = {
+    {&RowOptimizer::lr, &RowOptimizerConfig::lr, "Learning rate, before the schedule."},
+    {&RowOptimizer::weight_decay, &RowOptimizerConfig::weight_decay,
+     "L2: adds this times the weights to the gradient of the rows in a batch."},
+    {&RowOptimizer::eps, &RowOptimizerConfig::eps, "added to the denominator."},
+    {&RowOptimizer::initial_accumulator, &RowOptimizerConfig::initial_accumulator,
+     "initial value of the sum of squared gradients."},
+    {&RowOptimizer::beta1, &RowOptimizerConfig::beta1, "decay of the mean of gradients."},
+    {&RowOptimizer::beta2, &RowOptimizerConfig::beta2, "decay of the mean of squared gradients."},
+    {&RowOptimizer::ftrl_beta, &RowOptimizerConfig::beta,
+     "the rate of a weight is lr / (beta + sqrt(sum of squares))."},
+    {&RowOptimizer::ftrl_l1, &RowOptimizerConfig::l1,
+     "weights that matter less than this are exactly 0."},
+    {&RowOptimizer::ftrl_l2, &RowOptimizerConfig::l2, "L2 in the proximal step."},
+};
+static_assert(
+    std::ranges::equal(kOptionFields, kRowOptions, {}, &OptionField::option, &RowOption::value));
+
+/// The types of optimizer that have an option which not every one has.
+std::vector<std::string> users_of(const RowOption& option) {
+  std::vector<std::string> users;
+  for (const RowOptimizerKind& kind : kRowOptimizers) {
+    if (kind.has(option.name)) users.emplace_back(kind.name);
+  }
+  return users;
+}
 
 table::TableSpec make_table(const std::string& name,
                             std::int64_t number,
@@ -63,22 +74,16 @@ table::TableSpec make_table(const std::string& name,
   spec.name = name;
   spec.id = static_cast<TableId>(number);
   spec.dim = config.dim + extra_columns;
-  spec.weights = parse<FloatType>(config.weights, kWeightTypes);
+  spec.weights = config.weights;
   spec.limits = {.capacity_rows = config.capacity_rows,
                  .ttl_steps = config.ttl_steps,
                  .admit_after = config.admit_after};
-  spec.init.type = parse<table::InitType>(config.init.type, kInits);
+  spec.init.type = config.init.type;
   spec.init.scale = static_cast<float>(config.init.scale);
-  spec.optimizer.type = parse<RowOptimizerType>(from.type, kOptimizers);
-  spec.optimizer.lr = static_cast<float>(from.lr);
-  spec.optimizer.weight_decay = static_cast<float>(from.weight_decay);
-  spec.optimizer.eps = static_cast<float>(from.eps);
-  spec.optimizer.initial_accumulator = static_cast<float>(from.initial_accumulator);
-  spec.optimizer.beta1 = static_cast<float>(from.beta1);
-  spec.optimizer.beta2 = static_cast<float>(from.beta2);
-  spec.optimizer.ftrl_beta = static_cast<float>(from.beta);
-  spec.optimizer.ftrl_l1 = static_cast<float>(from.l1);
-  spec.optimizer.ftrl_l2 = static_cast<float>(from.l2);
+  spec.optimizer.type = from.type;
+  for (std::size_t i = 0; i < std::size(kRowOptions); ++i) {
+    spec.optimizer.*kRowOptions[i].value = static_cast<float>(from.*kOptionFields[i].value);
+  }
   spec.schedule = from.schedule;
   return spec;
 }
@@ -89,8 +94,8 @@ void check_feature_names(const std::map<std::string, FeatureConfig>& features,
   for (const data::SchemaFeature& feature : schema_features) {
     if (feature.name == kDefault) {
       refuse("features.default",
-             "'default' names the settings of all other features and cannot be "
-             "the name of a feature; rename it in the schema");
+             "'default' names the settings of all other features and cannot be the name of a "
+             "feature; rename it in the schema");
     }
     known.push_back(feature.name);
   }
@@ -122,43 +127,35 @@ std::vector<std::string> table_names(const std::map<std::string, FeatureConfig>&
 }  // namespace
 
 void RowOptimizerConfig::visit(ConfigVisitor& v) {
-  v.field("type", type,
-          "Optimizer of the rows; only rows that occur in a batch are updated. adagrad has one "
-          "accumulator per weight, rowwise_adagrad one per row; adam is lazy, as "
-          "torch.optim.SparseAdam; ftrl is FTRL-proximal.",
-          {.one_of = kOptimizers});
-  v.field("lr", lr, "Learning rate, before the schedule.", {.min = 0, .min_exclusive = true});
-  v.field("weight_decay", weight_decay,
-          "L2: adds this times the weights to the gradient of the rows in a batch.", {.min = 0});
-  v.field("eps", eps, "adagrad, rowwise_adagrad, adam: added to the denominator.",
-          {.min = 0, .min_exclusive = true});
-  v.field("initial_accumulator", initial_accumulator,
-          "adagrad, rowwise_adagrad, ftrl: initial value of the sum of squared gradients.",
-          {.min = 0});
-  v.field("beta1", beta1, "adam: decay of the mean of gradients.", {.min = 0, .max = 0.999999});
-  v.field("beta2", beta2, "adam: decay of the mean of squared gradients.",
-          {.min = 0, .max = 0.999999});
-  v.field("beta", beta, "ftrl: the rate of a weight is lr / (beta + sqrt(sum of squares)).",
-          {.min = 0});
-  v.field("l1", l1, "ftrl: weights that matter less than this are exactly 0.", {.min = 0});
-  v.field("l2", l2, "ftrl: L2 in the proximal step.", {.min = 0});
+  v.choice("type", type, kOptimizers,
+           "Optimizer of the rows; only rows that occur in a batch are updated. adagrad has one "
+           "accumulator per weight, rowwise_adagrad one per row; adam is lazy, as "
+           "torch.optim.SparseAdam; ftrl is FTRL-proximal.",
+           {.resume = impossible("the rows of the checkpoint hold the state of that optimizer")});
+  for (std::size_t i = 0; i < std::size(kRowOptions); ++i) {
+    const RowOption& option = kRowOptions[i];
+    const OptionField& field = kOptionFields[i];
+    const std::string users = join(users_of(option));
+    v.field(option.name, this->*field.value, users.empty() ? field.doc : users + ": " + field.doc,
+            {.min = option.min, .max = option.max, .min_exclusive = option.is_above_min});
+  }
   v.section("schedule", schedule, "Learning rate over steps.");
 }
 
 void RowInitConfig::visit(ConfigVisitor& v) {
-  v.field("type", type,
-          "Initial weights of a row; a function of the seed, the table's name and the id.",
-          {.one_of = kInits});
+  v.choice("type", type, numbered_choices<table::InitType>(table::kInitNames),
+           "Initial weights of a row; a function of the seed, the table's name and the id.");
   v.field("scale", scale,
           "uniform: in [-scale, scale). normal: the standard deviation. constant: the value.");
 }
 
 void TableConfig::visit(ConfigVisitor& v) {
-  v.field("dim", dim, "Weights per row.", {.min = 1, .max = 65536});
-  v.field("weights", weights,
-          "How weights are stored. bf16 and fp16 take half the memory and are rounded "
-          "stochastically after every update; the optimizer's state stays fp32.",
-          {.one_of = kWeightTypes});
+  v.field("dim", dim, "Weights per row.",
+          {.min = 1, .max = 65536, .resume = impossible("the checkpoint's rows have that width")});
+  v.choice("weights", weights, numbered_choices<FloatType>(kFloatTypeNames),
+           "How weights are stored. bf16 and fp16 take half the memory and are rounded "
+           "stochastically after every update; the optimizer's state stays fp32.",
+           {.resume = impossible("the checkpoint's rows are stored in that type")});
   v.field("capacity_rows", capacity_rows,
           "Maximum number of rows, rounded up to a multiple of 4096; the least recently used are "
           "evicted. Steps in flight may need some more. 0: no limit.",
@@ -177,30 +174,30 @@ void TableConfig::visit(ConfigVisitor& v) {
 void TableConfig::validate(const std::string& path) const { validate(path, TableConfig{}); }
 
 void TableConfig::validate(const std::string& path, const TableConfig& fallback) const {
-  for (const SpecificOption& option : kSpecificOptions) {
-    const double value = optimizer.*option.value;
-    if (value == RowOptimizerConfig{}.*option.value) continue;
-    if (value == fallback.optimizer.*option.value && &fallback != this) continue;
-    if (std::find(option.users.begin(), option.users.end(), optimizer.type) != option.users.end()) {
-      continue;
-    }
-    refuse(concat(path, ".optimizer.", option.name),
-           concat("not used by type '", optimizer.type, "' (only by ", join(option.users),
+  for (std::size_t i = 0; i < std::size(kRowOptions); ++i) {
+    const auto field = kOptionFields[i].value;
+    const double value = optimizer.*field;
+    if (value == RowOptimizerConfig{}.*field) continue;
+    if (value == fallback.optimizer.*field && &fallback != this) continue;
+    const std::vector<std::string> users = users_of(kRowOptions[i]);
+    if (users.empty() || kind_of(optimizer.type).has(kRowOptions[i].name)) continue;
+    refuse(concat(path, ".optimizer.", kRowOptions[i].name),
+           concat("not used by type '", name_of(optimizer.type), "' (only by ", join(users),
                   "): leave it out"));
   }
-  if (optimizer.type == "ftrl" && optimizer.beta == 0.0 && optimizer.initial_accumulator == 0.0) {
+  if (optimizer.type == RowOptimizerType::kFtrl && optimizer.beta == 0.0 &&
+      optimizer.initial_accumulator == 0.0) {
     refuse(path + ".optimizer.beta",
            "0 needs initial_accumulator > 0, else the first step has an infinite rate");
   }
-  if (init.type != "constant" && init.scale < 0.0) {
+  if (init.type != table::InitType::kConstant && init.scale < 0.0) {
     refuse(path + ".init.scale",
-           concat("must not be negative for ", init.type, ", got ", init.scale));
+           concat("must not be negative for ", name_of(init.type), ", got ", init.scale));
   }
   if (admit_after > 1 && capacity_rows == 0 && ttl_steps == 0) {
     refuse(path + ".admit_after",
            concat(admit_after,
-                  " needs capacity_rows or ttl_steps, which also bound how many ids are "
-                  "counted"));
+                  " needs capacity_rows or ttl_steps, which also bound how many ids are counted"));
   }
   optimizer.schedule.validate(path + ".optimizer.schedule");
 }
@@ -209,13 +206,14 @@ void FeatureConfig::visit(ConfigVisitor& v) {
   v.field(
       "table", table,
       "Table of the feature's rows. own: a table with the feature's name. Features that name the "
-      "same table share its rows.");
-  v.field(
-      "pooling", pooling,
+      "same table share its rows.",
+      {.resume = impossible("ids would mean rows of another table")});
+  v.choice(
+      "pooling", pooling, numbered_choices<Pooling>(kPoolingNames),
       "How the rows of a bag become one vector: sum, mean or sqrtn (sum over the root of the sum "
-      "of squared weights); or sequence: all of them in order, up to the schema's max_length, "
-      "with a mask.",
-      {.one_of = kPoolings});
+      "of squared weights); or sequence: all of them in order, up to the schema's max_length, with "
+      "a mask.",
+      {.resume = impossible("the network was trained on the output of that pooling")});
 }
 
 ResolvedSpecs resolve_specs(const std::map<std::string, TableConfig>& tables,
@@ -246,12 +244,13 @@ ResolvedSpecs resolve_specs(const std::map<std::string, TableConfig>& tables,
     FeatureSpec feature{.name = from.name};
     feature.table =
         static_cast<TableId>(std::distance(sorted_names.begin(), sorted_names.find(names[f])));
-    feature.pooling = parse<Pooling>(entry_or_default(features, from.name).pooling, kPoolings);
+    feature.pooling = entry_or_default(features, from.name).pooling;
     if (feature.pooling == Pooling::kSequence) {
       if (from.max_length < 1) {
         const std::string entry = features.contains(from.name) ? from.name : kDefault;
         refuse(concat("features.", entry, ".pooling"),
-               concat("sequence needs max_length for feature '", from.name, "' in the schema"));
+               concat("sequence needs max_length for feature '", from.name,
+                      "' in the schema; a cross or a part of a time cannot be one"));
       }
       feature.max_length = from.max_length;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "satrap/core/error.h"
 #include "satrap/kernels/dims.h"
@@ -9,33 +10,24 @@
 namespace satrap {
 
 std::int64_t state_floats(RowOptimizerType type, std::int64_t dim) {
-  switch (type) {
-    case RowOptimizerType::kSgd:
-      return 0;
-    case RowOptimizerType::kAdagrad:
-      return padded_dim(dim);
-    case RowOptimizerType::kRowwiseAdagrad:
-      return 1;
-    case RowOptimizerType::kAdam:
-    case RowOptimizerType::kFtrl:
-      return 2 * padded_dim(dim);
-  }
-  SATRAP_CHECK(false, "row optimizer type ", static_cast<int>(type));
+  const auto number = static_cast<int>(type);
+  SATRAP_CHECK(number >= 0 && number < std::ssize(kRowOptimizers), "row optimizer type ", number);
+  const RowOptimizerKind& kind = kind_of(type);
+  return kind.num_states * (kind.is_rowwise ? 1 : padded_dim(dim));
 }
 
 void RowOptimizer::initialize_state(const float* weights, float* state, std::int64_t dim) const {
+  const RowOptimizerKind& kind = kind_of(type);
+  const std::int64_t stride = kind.is_rowwise ? 1 : padded_dim(dim);
+  for (std::int64_t i = 0; i < kind.num_states; ++i) {
+    std::fill_n(state + i * stride, kind.is_rowwise ? 1 : dim, 0.0F);
+  }
   switch (type) {
-    case RowOptimizerType::kSgd:
-      break;
     case RowOptimizerType::kAdagrad:
       std::fill_n(state, dim, initial_accumulator);
       break;
     case RowOptimizerType::kRowwiseAdagrad:
       *state = initial_accumulator;
-      break;
-    case RowOptimizerType::kAdam:
-      std::fill_n(state, dim, 0.0F);
-      std::fill_n(state + padded_dim(dim), dim, 0.0F);
       break;
     case RowOptimizerType::kFtrl: {
       const float curvature = (ftrl_beta + std::sqrt(initial_accumulator)) / lr + ftrl_l2;
@@ -46,6 +38,8 @@ void RowOptimizer::initialize_state(const float* weights, float* state, std::int
       std::fill_n(state + padded_dim(dim), dim, initial_accumulator);
       break;
     }
+    default:  // begins with zeros
+      break;
   }
 }
 

@@ -27,19 +27,19 @@ std::vector<LoaderEntry> LoaderList::find(Clock::time_point now) {
 void LoaderList::lose(std::int64_t number, Clock::time_point now) { rest(number, kAgain, now); }
 
 void LoaderList::forget_losses() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   rests_.clear();
 }
 
 bool LoaderList::rests(std::int64_t number, Clock::time_point now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = rests_.find(number);
   return found != rests_.end() && now < found->second.end;
 }
 
 /// Each rest is twice as long as the one before, and at least `first`.
 void LoaderList::rest(std::int64_t number, Clock::duration first, Clock::time_point now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Rest& rest = rests_[number];
   rest.length = std::min<Clock::duration>(std::max(first, 2 * rest.length), kMaxRest);
   rest.end = now + rest.length;

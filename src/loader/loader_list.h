@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "satrap/net/store.h"
+#include "satrap/core/mutex.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::loader {
 
@@ -22,7 +22,7 @@ class LoaderList {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit LoaderList(std::shared_ptr<net::Store> store) : store_(std::move(store)) {}
+  explicit LoaderList(std::shared_ptr<net::Rendezvous> store) : store_(std::move(store)) {}
 
   /// The loaders with an entry in the store, except for those that rest. In ascending order. One
   /// without an entry has ended or is about to enter itself; it rests for kAgainMissing.
@@ -48,9 +48,9 @@ class LoaderList {
   bool rests(std::int64_t number, Clock::time_point now);
   void rest(std::int64_t number, Clock::duration first, Clock::time_point now);
 
-  const std::shared_ptr<net::Store> store_;
-  std::mutex mutex_;
-  std::map<std::int64_t, Rest> rests_;  // by number
+  const std::shared_ptr<net::Rendezvous> store_;
+  Mutex mutex_;
+  std::map<std::int64_t, Rest> rests_ SATRAP_GUARDED_BY(mutex_);  // by number
 };
 
 }  // namespace satrap::loader

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/resource.h"
 #include "satrap/net/server.h"
 #include "src/loader/loader_wire.h"
@@ -22,7 +22,7 @@ std::int64_t LoaderServerOptions::threads_for(std::int64_t num_ranks) const {
 class LoaderServer::Impl {
  public:
   Impl(const net::Endpoint& endpoint,
-       std::shared_ptr<net::Store> store,
+       std::shared_ptr<net::Rendezvous> store,
        const LoaderServerOptions& options)
       : store_(std::move(store)),
         options_(options),
@@ -81,34 +81,35 @@ class LoaderServer::Impl {
              call.client_name(), request.pass.num_threads);
     auto pass = std::make_shared<SentPass>(std::move(request), call.client_name());
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       passes_.emplace(call.connection(), std::move(pass));
     }
     call.reply({});
   }
 
   std::shared_ptr<SentPass> find(const void* connection) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = passes_.find(connection);
     return found == passes_.end() ? nullptr : found->second;
   }
 
   void end(const void* connection) {
     std::map<const void*, std::shared_ptr<SentPass>>::node_type ended;  // joined without the lock
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended = passes_.extract(connection);
   }
 
-  const std::shared_ptr<net::Store> store_;
+  const std::shared_ptr<net::Rendezvous> store_;
   const LoaderServerOptions options_;
   const std::int64_t number_;
-  std::mutex mutex_;
-  std::map<const void*, std::shared_ptr<SentPass>> passes_;  // by connection
+  Mutex mutex_;
+  // By connection.
+  std::map<const void*, std::shared_ptr<SentPass>> passes_ SATRAP_GUARDED_BY(mutex_);
   net::Server server_;  // destroyed first: no handler runs afterwards
 };
 
 LoaderServer::LoaderServer(const net::Endpoint& endpoint,
-                           std::shared_ptr<net::Store> store,
+                           std::shared_ptr<net::Rendezvous> store,
                            const LoaderServerOptions& options)
     : impl_(std::make_unique<Impl>(endpoint, std::move(store), options)) {}
 LoaderServer::~LoaderServer() = default;

@@ -99,7 +99,7 @@ bool LoaderStreams::ask(std::vector<std::unique_ptr<ReceivedStream>> streams,
     streams.resize(static_cast<std::size_t>(max_streams_));
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     streams_ = std::move(streams);
   }
   for (std::int64_t number = 0; number < count(); ++number) {
@@ -150,7 +150,7 @@ void LoaderStreams::lose(const LoaderEntry& loader, const std::string& why) {
 
 void LoaderStreams::drop() {
   std::vector<std::unique_ptr<ReceivedStream>> dropped;  // whose ends are waited for unlocked
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   dropped.swap(streams_);
 }
 
@@ -159,12 +159,13 @@ bool LoaderStreams::is_stopped() const {
 }
 
 void LoaderStreams::pause(std::int64_t milliseconds) {
-  std::unique_lock lock(mutex_);
-  closed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return is_stopped(); });
+  const MutexLock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (!is_stopped() && closed_.wait_until(mutex_, until)) continue;
 }
 
 void LoaderStreams::close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   closed_.notify_all();
   for (const auto& stream : streams_) stream->close();

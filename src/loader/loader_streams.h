@@ -1,16 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/loader/loaders.h"
 #include "satrap/net/deadline.h"
 #include "src/loader/loader_list.h"
@@ -19,10 +18,10 @@
 
 namespace satrap::loader {
 
-/// What the passes of a rank share.
+/// The common part of a rank's passes.
 struct RankSide {
   net::Endpoint endpoint;
-  std::shared_ptr<net::Store> store;
+  std::shared_ptr<net::Rendezvous> store;
   std::string name;
   LoadersOptions options;
   LoaderList list;
@@ -32,7 +31,7 @@ struct RankSide {
 /// close() and is_stopped().
 class LoaderStreams {
  public:
-  /// What the loader of stream `number` of `count` is asked for.
+  /// The request to the loader of stream `number` of `count`.
   using Requests = std::function<PassRequest(std::int64_t number, std::int64_t count)>;
 
   /// `side` outlives it, and so does what `schema` says of columns. Of more than `max_streams`
@@ -78,8 +77,8 @@ class LoaderStreams {
   std::optional<net::Deadline> deadline_;  // since the first open() without rows
   std::string last_failure_;               // of a loader or the store, in words
 
-  std::mutex mutex_;
-  std::condition_variable closed_;
+  Mutex mutex_;
+  CondVar closed_;
   std::atomic<bool> is_closed_{false};
   std::vector<std::unique_ptr<ReceivedStream>> streams_;  // changed by its thread, under the mutex
 };

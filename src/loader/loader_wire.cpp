@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <string_view>
-#include <utility>
 
 namespace satrap::loader {
 namespace {
@@ -16,7 +14,7 @@ constexpr std::size_t kErrorHeaderBytes = 2;  // kind and code
 template <class Pass, class Visit>
 void visit_numbers(Pass& request, const Visit& visit) {
   auto& pass = request.pass;
-  visit(request.config.eval.first_row);
+  visit(request.first_eval_row);
   visit(request.num_ranks);
   visit(pass.epoch);
   visit(pass.first_row);
@@ -33,14 +31,14 @@ void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::kInvalidData, concat("a request of rows: ", what));
 }
 
-std::shared_ptr<const data::TopicPosition> read_place(const std::string& text) {
+data::TopicPosition read_place(const std::string& text) {
   data::TopicPosition place = data::TopicPosition::from_json(text, "a request of rows");
   require(place.row >= 0, "a negative row of a topic");
   for (const data::TopicPosition::Partition& at : place.partitions) {
     require(at.first >= 0 && at.next >= 0 && at.skip >= 0 && at.end >= data::TopicPosition::kNoEnd,
             "a negative offset");
   }
-  return std::make_shared<const data::TopicPosition>(std::move(place));
+  return place;
 }
 
 }  // namespace
@@ -55,8 +53,7 @@ std::string to_bytes(const PassRequest& request) {
   };
   put(kProtocol);
   visit_numbers(request, put);
-  const auto& position = request.config.kafka.position;
-  const std::string place = position ? position->to_json() : "";
+  const std::string place = request.place ? request.place->to_json() : "";
   put(std::ssize(place));
   return bytes + place + dump_config(request.config);
 }
@@ -98,7 +95,7 @@ PassRequest read_pass_request(std::span<const std::byte> bytes) {
   const std::string place(rest.substr(0, static_cast<std::size_t>(place_bytes)));
   rest.remove_prefix(place.size());
   load_config_text(request.config, std::string(rest), "the request of a rank");
-  if (!place.empty()) request.config.kafka.position = read_place(place);
+  if (!place.empty()) request.place = read_place(place);
   return request;
 }
 

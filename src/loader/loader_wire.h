@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,11 +10,12 @@
 #include "satrap/core/error.h"
 #include "satrap/data/config.h"
 #include "satrap/data/row_block_source.h"
+#include "satrap/data/topic_position.h"
 #include "satrap/net/request.h"
 
 namespace satrap::loader {
 
-/// Of these messages. A rank and a loader with different ones do not understand each other.
+/// Version of these messages. A rank and a loader with different ones do not understand each other.
 inline constexpr std::int64_t kProtocol = 3;
 
 /// A connection serves one pass: kOpen once, answered at once by nothing or error_bytes, then kNext
@@ -29,10 +31,12 @@ inline constexpr const char* kCountKey = "loaders";
 std::string entry_key(std::int64_t number);
 std::string server_name(std::int64_t number);
 
-/// What a rank asks for.
+/// The request of a rank.
 struct PassRequest {
-  data::DataConfig config;
-  std::int64_t num_ranks = 1;  // that ask for passes like this one
+  data::DataConfig config;           // whose train.path names the files one by one
+  std::int64_t first_eval_row = -1;  // of an evaluation part at the tail; -1: there is none
+  std::optional<data::TopicPosition> place = {};  // where in a topic the pass begins
+  std::int64_t num_ranks = 1;                     // that ask for passes like this one
   data::RowPass pass;  // without what a process cannot tell another: part, texts, stop, num_threads
 };
 

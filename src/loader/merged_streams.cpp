@@ -13,13 +13,12 @@ namespace {
   throw net::NetError(net::NetFailure::kProtocol, what);
 }
 
-/// Where the streams of a pass over a topic begin to read.
+/// The place where the streams of a pass over a topic begin to read.
 std::optional<data::TopicPosition> first_place(const PassRequest& request) {
-  const auto& position = request.config.kafka.position;
-  if (!position) return std::nullopt;
-  const bool continues =
-      position->epoch == request.pass.epoch && position->row <= request.pass.first_row;
-  return continues ? *position : position->beginning(request.pass.epoch);
+  const std::optional<data::TopicPosition>& place = request.place;
+  if (!place) return std::nullopt;
+  const bool continues = place->epoch == request.pass.epoch && place->row <= request.pass.first_row;
+  return continues ? *place : place->beginning(request.pass.epoch);
 }
 
 /// A turn has whole turns of every rank, so that each of them has as many rows in it.
@@ -42,9 +41,7 @@ MergedStreams::MergedStreams(RankSide& side, PassRequest request)
 PassRequest MergedStreams::request_of(std::int64_t number, std::int64_t count) const {
   PassRequest request = request_;
   request.pass.first_row = next_row_;
-  if (place_) {
-    request.config.kafka.position = std::make_shared<const data::TopicPosition>(*place_);
-  }
+  request.place = place_;
   request.pass.split.stream = {.number = number, .count = count, .rows_per_turn = rows_per_turn_};
   return request;
 }

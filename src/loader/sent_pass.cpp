@@ -6,8 +6,17 @@
 
 #include "satrap/core/log.h"
 #include "satrap/core/text.h"
+#include "satrap/data/dataset.h"
 
 namespace satrap::loader {
+namespace {
+
+data::Dataset data_of(const PassRequest& request) {
+  const data::Dataset data(request.config, {.first_eval_row = request.first_eval_row});
+  return request.place ? data.starting_at(*request.place) : data;
+}
+
+}  // namespace
 
 SentPass::SentPass(PassRequest request, std::string client)
     : request_(std::move(request)), client_(std::move(client)) {
@@ -17,7 +26,7 @@ SentPass::SentPass(PassRequest request, std::string client)
 void SentPass::answer(std::unique_ptr<net::ServerCall> call) { calls_.push(std::move(call)); }
 
 void SentPass::close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   calls_.close();
   if (deliveries_) deliveries_->close();
@@ -40,15 +49,16 @@ void SentPass::run() {
 }
 
 void SentPass::send_deliveries() {
-  auto opened = data::open_deliveries(request_.config, request_.pass);
+  auto opened = data::open_deliveries(data_of(request_), request_.pass);
+  data::RowDeliveries& deliveries = *opened;  // stays until the thread has been joined
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_closed_) return;
     deliveries_ = std::move(opened);
   }
   data::RowDelivery delivery;
   std::vector<std::byte> bytes;
-  while (deliveries_->next(delivery)) {
+  while (deliveries.next(delivery)) {
     bytes.assign(1, static_cast<std::byte>(AnswerKind::kDelivery));
     data::append(delivery, bytes);
     const auto ready = std::chrono::steady_clock::now();
@@ -63,7 +73,7 @@ void SentPass::send_deliveries() {
   tell_waits();
 }
 
-/// Which of both is slower: the reading here, or the client.
+/// Says which of both is slower: the reading here, or the client.
 void SentPass::tell_waits() const {
   using Seconds = std::chrono::duration<double>;
   const Seconds elapsed = std::chrono::steady_clock::now() - begin_;

@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "satrap/core/bounded_queue.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/data/row_deliveries.h"
 #include "satrap/net/server.h"
@@ -40,9 +40,9 @@ class SentPass {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::nanoseconds wait_{0};  // for the client to ask for the deliveries that were ready
   BoundedQueue<std::unique_ptr<net::ServerCall>> calls_{kMaxInFlight + 1};
-  std::mutex mutex_;
-  bool is_closed_ = false;
-  std::unique_ptr<data::RowDeliveries> deliveries_;
+  Mutex mutex_;
+  bool is_closed_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<data::RowDeliveries> deliveries_ SATRAP_GUARDED_BY(mutex_);
   ThreadGroup thread_{[this] { close(); }};
 };
 

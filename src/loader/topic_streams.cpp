@@ -52,7 +52,7 @@ void TopicStreams::Receivers::receive(ReceivedStream& stream, std::int64_t numbe
 TopicStreams::TopicStreams(RankSide& side, PassRequest request)
     : request_(std::move(request)),
       schema_(data::resolve_schema(request_.config)),
-      position_(*request_.config.kafka.position),
+      position_(*request_.place),
       streams_(side, schema_, std::max<std::int64_t>(1, position_.num_endless())) {
   SATRAP_CHECK(position_.row == request_.pass.first_row, "a pass from row ",
                request_.pass.first_row, " cannot start at row ", position_.row);
@@ -95,7 +95,7 @@ bool TopicStreams::open() {
   return true;
 }
 
-/// What has arrived and was not taken will be read again.
+/// Rows that have arrived and were not taken will be read again.
 void TopicStreams::drop() {
   receivers_.reset();
   streams_.drop();
@@ -104,8 +104,7 @@ void TopicStreams::drop() {
 PassRequest TopicStreams::request_of(std::int64_t number, std::int64_t count) const {
   PassRequest request = request_;
   request.pass.first_row = position_.row;
-  request.config.kafka.position =
-      std::make_shared<const data::TopicPosition>(position_.share_of(number, count));
+  request.place = position_.share_of(number, count);
   return request;
 }
 
@@ -164,8 +163,8 @@ void TopicStreams::pass_piece(const data::TopicPiece& piece, std::int64_t stream
   passed_.row += piece.num_rows;
 }
 
-/// What all streams have told together. Until each has, after they were opened, the lag is that of
-/// before. A loader that has read all does not hold the time up, unless all have.
+/// The progress of all streams together. Until each has told its own, after they were opened, the
+/// lag is that of before. A loader that has read all does not hold the time up, unless all have.
 void TopicStreams::set_progress(data::ReadStats& stats) {
   std::int64_t lag = 0, newest = -1;
   std::optional<std::int64_t> oldest;

@@ -43,7 +43,7 @@ class TopicStreams : public data::RowDeliveries {
     ThreadGroup threads;
   };
 
-  /// What has come of a stream.
+  /// The part of a stream that has come.
   struct Taken {
     std::int64_t end_row = 0;  // by its own numbers
     std::int64_t bytes = 0;

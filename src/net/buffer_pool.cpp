@@ -27,7 +27,7 @@ PooledMemory BufferPool::take(std::int64_t bytes) {
   const std::size_t k = size_class(static_cast<std::uint64_t>(bytes));
   const std::int64_t capacity = std::int64_t{1} << k;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     used_bytes_ += capacity;
     most_used_bytes_ = std::max(most_used_bytes_, used_bytes_);
     if (!free_[k].empty()) {
@@ -40,7 +40,7 @@ PooledMemory BufferPool::take(std::int64_t bytes) {
   auto* data =
       static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(capacity)));
   if (data == nullptr) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     used_bytes_ -= capacity;
     throw OutOfMemory();
   }
@@ -53,7 +53,7 @@ bool BufferPool::is_too_much(const PooledMemory& more) const {
 
 void BufferPool::give_back(PooledMemory memory) {
   if (memory.data() == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   used_bytes_ -= memory.capacity();
   // Frees memory left by other kinds of messages, the largest first.
   for (std::size_t k = free_.size(); k-- > 0;) {

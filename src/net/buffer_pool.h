@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap::net {
 
@@ -40,16 +41,19 @@ class BufferPool {
   void give_back(PooledMemory memory);
 
   std::int64_t kept_bytes() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return kept_bytes_;
   }
 
  private:
-  bool is_too_much(const PooledMemory& more) const;
+  bool is_too_much(const PooledMemory& more) const SATRAP_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::array<std::vector<PooledMemory>, 64> free_;  // by log2 of the capacity
-  std::int64_t kept_bytes_ = 0, used_bytes_ = 0, most_used_bytes_ = 0;
+  mutable Mutex mutex_;
+  std::array<std::vector<PooledMemory>, 64> free_
+      SATRAP_GUARDED_BY(mutex_);  // by log2 of the capacity
+  std::int64_t kept_bytes_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::int64_t used_bytes_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::int64_t most_used_bytes_ SATRAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace satrap::net

@@ -17,7 +17,7 @@ constexpr std::int64_t kAttemptMs = 5000;
 }  // namespace
 
 Connection::Connection(const Endpoint& endpoint,
-                       Store& store,
+                       Rendezvous& store,
                        const std::string& server,
                        const std::string& name,
                        Deadline deadline) {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/net/deadline.h"
 #include "satrap/net/net_error.h"
 #include "src/net/link.h"
@@ -17,17 +16,17 @@ namespace satrap::net {
 class Credits {
  public:
   void fill(std::int64_t count) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (std::int64_t i = count; i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
   }
 
   /// Takes a free slot; waits until the deadline or until the link breaks.
   std::uint32_t take(const Breaker& breaker, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    const bool in_time = changed_.wait_until(
-        lock, deadline.at(), [&] { return !free_.empty() || breaker.is_tripped(); });
+    const MutexLock lock(mutex_);
+    while (free_.empty() && !breaker.is_tripped() && changed_.wait_until(mutex_, deadline.at())) {
+    }
     breaker.check();
-    if (!in_time) {
+    if (free_.empty()) {
       throw NetError(NetFailure::kTimeout, "the server has answered none of the pending requests");
     }
     const std::uint32_t slot = free_.back();
@@ -36,21 +35,21 @@ class Credits {
   }
 
   void give_back(std::uint32_t slot) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     free_.push_back(slot);
     changed_.notify_one();
   }
 
   /// Wakes all waiting threads, after the link broke.
   void wake() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     changed_.notify_all();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::uint32_t> free_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::uint32_t> free_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace satrap::net

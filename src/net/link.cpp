@@ -21,7 +21,7 @@ NetFailure failure_of(std::string_view reason) {
 
 void Breaker::trip(NetFailure failure, const std::string& reason) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_tripped_) return;
     failure_ = failure;
     reason_ = reason;
@@ -35,7 +35,7 @@ void Breaker::trip(NetFailure failure, const std::string& reason) {
 }
 
 NetError Breaker::error() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {failure_, reason_};
 }
 
@@ -44,7 +44,7 @@ void Breaker::check() const {
 }
 
 void Breaker::add(GlooBuffer* buffer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   buffers_.push_back(buffer);
   if (is_tripped_) {
     buffer->abortWaitRecv();
@@ -53,7 +53,7 @@ void Breaker::add(GlooBuffer* buffer) {
 }
 
 void Breaker::remove(GlooBuffer* buffer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::find(buffers_.rbegin(), buffers_.rend(), buffer);
   *found = buffers_.back();
   buffers_.pop_back();

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/net/deadline.h"
 #include "satrap/net/net_error.h"
 #include "src/net/gloo_mesh.h"
@@ -40,10 +40,10 @@ class Breaker {
  private:
   const std::function<void()> on_trip_;
   std::atomic<bool> is_tripped_{false};
-  mutable std::mutex mutex_;
-  NetFailure failure_ = NetFailure::kClosed;
-  std::string reason_;
-  std::vector<GlooBuffer*> buffers_;
+  mutable Mutex mutex_;
+  NetFailure failure_ SATRAP_GUARDED_BY(mutex_) = NetFailure::kClosed;
+  std::string reason_ SATRAP_GUARDED_BY(mutex_);
+  std::vector<GlooBuffer*> buffers_ SATRAP_GUARDED_BY(mutex_);
 };
 
 /// Connections to some peers that end together. When one ends, all waits end at once, with the

@@ -38,7 +38,7 @@ std::unique_ptr<Monitor::Watch> Monitor::watch(FrameSocket socket, OnDown on_dow
   const auto now = Deadline::Clock::now();
   auto entry = std::make_shared<Entry>(Entry{std::move(socket), std::move(on_down), now, {}});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     entries_.push_back(entry);
   }
   wake_.notify();
@@ -51,7 +51,7 @@ void Monitor::run() {
     std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
     std::vector<std::shared_ptr<Entry>> entries;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const std::shared_ptr<Entry>& entry : entries_) {
         if (entry->is_down) continue;
         const short write = entry->socket.has_unsent() ? POLLOUT : 0;
@@ -64,7 +64,7 @@ void Monitor::run() {
     wake_.clear();
     if (stop_) return;
 
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto now = Deadline::Clock::now();
     // If this process was stopped or starved, it has not listened: its peers get another chance.
     const bool was_away =
@@ -106,13 +106,13 @@ void Monitor::serve(Entry& entry, short events) {
 }
 
 Monitor::Watch::~Watch() {
-  const std::lock_guard lock(monitor_.mutex_);
+  const MutexLock lock(monitor_.mutex_);
   entry_->on_down = {};
   monitor_.entries_.remove(entry_);
 }
 
 void Monitor::Watch::say_goodbye(const std::string& reason) {
-  const std::lock_guard lock(monitor_.mutex_);
+  const MutexLock lock(monitor_.mutex_);
   try {
     if (!entry_->is_down) entry_->socket.send(kGoodbye + reason);
   } catch (const NetError& error) {

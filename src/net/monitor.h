@@ -5,11 +5,11 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/net/deadline.h"
 #include "satrap/net/net_error.h"
 #include "src/net/poller.h"
@@ -41,13 +41,13 @@ class Monitor {
   struct Entry;
 
   void run();
-  void serve(Entry& entry, short events);
+  void serve(Entry& entry, short events) SATRAP_REQUIRES(mutex_);
 
   const std::chrono::milliseconds interval_, timeout_;
   WakeUp wake_;
   std::atomic<bool> stop_{false};
-  std::mutex mutex_;  // held while on_down runs
-  std::list<std::shared_ptr<Entry>> entries_;
+  Mutex mutex_;  // guards the entries too; held while on_down runs
+  std::list<std::shared_ptr<Entry>> entries_ SATRAP_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

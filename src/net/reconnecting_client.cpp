@@ -1,16 +1,15 @@
 #include "satrap/net/reconnecting_client.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/mutex.h"
 
 namespace satrap::net {
 
@@ -31,7 +30,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   using Request = Pending::Request;
 
   Impl(const Endpoint& endpoint,
-       std::shared_ptr<Store> store,
+       std::shared_ptr<Rendezvous> store,
        std::string server,
        std::string name,
        std::int32_t rank,
@@ -52,12 +51,9 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
                                 std::optional<std::span<std::byte>> reply,
                                 Deadline deadline,
                                 bool ordered) {
-    std::unique_lock lock(mutex_);
-    const auto has_room = [this] {
-      return is_ended_ || !connection_ ||
-             static_cast<std::int64_t>(unanswered_.size()) < connection_->max_in_flight();
-    };
-    if (!changed_.wait_until(lock, deadline.at(), has_room)) {
+    const MutexLock lock(mutex_);
+    while (!has_room() && changed_.wait_until(mutex_, deadline.at())) continue;
+    if (!has_room()) {
       throw NetError(NetFailure::kTimeout,
                      concat("'", name_, "': nobody has waited for the answers of the ",
                             unanswered_.size(), " pending requests"));
@@ -77,7 +73,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
       std::shared_ptr<Ticket> ticket;
       std::int64_t generation = 0;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         ticket = request.ticket;
         generation = request.generation;
         if (request.refusal) {
@@ -111,28 +107,33 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
 
   void end() {
     is_ended_ = true;  // an attempt to connect ends by itself
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connection_.reset();
     changed_.notify_all();
   }
 
   void close_connection() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (connection_) connection_->close("asked to");
   }
 
   std::int64_t num_reconnects() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return generation_ > 0 ? generation_ - 1 : 0;
   }
 
   std::uint64_t id = 0;
 
  private:
+  bool has_room() const SATRAP_REQUIRES(mutex_) {
+    return is_ended_ || !connection_ ||
+           static_cast<std::int64_t>(unanswered_.size()) < connection_->max_in_flight();
+  }
+
   // Removes the request, unless another thread has meanwhile resent it on a new connection:
   // then the answer will be written again, and must be waited for again.
   bool is_answered(const Request& request, std::int64_t generation) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (request.generation != generation) return false;
     unanswered_.erase(request.options.tag.sequence);
     changed_.notify_all();
@@ -142,7 +143,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   // Removes the request; once it returns, nothing writes to its reply.
   void give_up(Request& request) {
     std::shared_ptr<Ticket> ticket;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     unanswered_.erase(request.options.tag.sequence);
     changed_.notify_all();
     ticket = std::exchange(request.ticket, nullptr);
@@ -150,8 +151,8 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
       connection_->close("a deadline passed");
   }
 
-  // Makes one attempt to send a request on the current connection. Holds the mutex.
-  void send(Request& request) {
+  // Makes one attempt to send a request on the current connection.
+  void send(Request& request) SATRAP_REQUIRES(mutex_) {
     request.generation = generation_;
     request.ticket.reset();
     const Deadline attempt = request.deadline.at_most_ms(attempt_ms_);
@@ -163,7 +164,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   // The same, but returns false if the connection is lost.
-  bool try_to_send(Request& request) {
+  bool try_to_send(Request& request) SATRAP_REQUIRES(mutex_) {
     try {
       send(request);
     } catch (const NetError& error) {
@@ -179,7 +180,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   // Replaces the connection of `generation`, unless another thread has done so, and resends all
   // unanswered requests.
   void renew(std::int64_t generation, Deadline deadline) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     throw_if_ended();
     if (generation != generation_) return;
     reconnect(deadline);
@@ -188,7 +189,7 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  void reconnect(Deadline deadline) {
+  void reconnect(Deadline deadline) SATRAP_REQUIRES(mutex_) {
     if (connection_) connection_->close("to be made anew");
     for (;;) {
       try {
@@ -213,17 +214,17 @@ class ReconnectingClient::Impl : public std::enable_shared_from_this<Impl> {
   static constexpr std::int64_t kConnectMs = 5000;
 
   const Endpoint& endpoint_;
-  const std::shared_ptr<Store> store_;
+  const std::shared_ptr<Rendezvous> store_;
   const std::string server_, name_;
   const std::int32_t rank_;
   const std::int64_t attempt_ms_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  CondVar changed_;
   std::atomic<bool> is_ended_ = false;
-  std::optional<Connection> connection_;
-  std::int64_t generation_ = 0;
-  std::uint64_t next_sequence_ = 1;
-  std::map<std::uint64_t, std::shared_ptr<Request>> unanswered_;
+  std::optional<Connection> connection_ SATRAP_GUARDED_BY(mutex_);
+  std::int64_t generation_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::uint64_t next_sequence_ SATRAP_GUARDED_BY(mutex_) = 1;
+  std::map<std::uint64_t, std::shared_ptr<Request>> unanswered_ SATRAP_GUARDED_BY(mutex_);
 };
 
 ReconnectingClient::Pending::Pending(std::shared_ptr<Impl> impl, std::shared_ptr<Request> request)
@@ -245,7 +246,7 @@ std::span<const std::byte> ReconnectingClient::Pending::wait() {
 }
 
 ReconnectingClient::ReconnectingClient(const Endpoint& endpoint,
-                                       std::shared_ptr<Store> store,
+                                       std::shared_ptr<Rendezvous> store,
                                        std::string server,
                                        std::string name,
                                        std::int32_t rank,

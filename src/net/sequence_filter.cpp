@@ -15,14 +15,13 @@ bool SequenceFilter::begin(const RequestTag& tag, Deadline deadline) {
   if (tag.client == 0 || tag.sequence == 0) {
     throw NetError(NetFailure::kProtocol, "a request that must be applied once has no number");
   }
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (;;) {
     Client& client = client_of(tag);
     client.last_use = ++num_uses_;
     if (tag.sequence <= client.all_up_to || client.beyond.contains(tag.sequence)) return false;
     if (client.under_way.insert(tag.sequence).second) return true;
-    if (changed_.wait_until(lock, deadline.at()) == std::cv_status::timeout &&
-        deadline.has_passed()) {
+    if (!changed_.wait_until(mutex_, deadline.at()) && deadline.has_passed()) {
       throw NetError(NetFailure::kTimeout, concat("request ", tag.sequence, " of rank ", tag.rank,
                                                   " is still being applied"));
     }
@@ -30,7 +29,7 @@ bool SequenceFilter::begin(const RequestTag& tag, Deadline deadline) {
 }
 
 void SequenceFilter::finish(const RequestTag& tag) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Client& client = client_of(tag);
   SATRAP_CHECK(client.under_way.erase(tag.sequence) == 1, "request ", tag.sequence,
                " was not begun");
@@ -43,26 +42,26 @@ void SequenceFilter::finish(const RequestTag& tag) {
 }
 
 void SequenceFilter::abandon(const RequestTag& tag) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SATRAP_CHECK(client_of(tag).under_way.erase(tag.sequence) == 1, "request ", tag.sequence,
                " was not begun");
   changed_.notify_all();
 }
 
 void SequenceFilter::forget(std::uint64_t client) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = clients_.find(client);
   if (found != clients_.end() && found->second.under_way.empty()) clients_.erase(found);
 }
 
 std::uint64_t SequenceFilter::applied_up_to(std::uint64_t client) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = clients_.find(client);
   return found == clients_.end() ? 0 : found->second.all_up_to;
 }
 
 std::int64_t SequenceFilter::num_clients() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<std::int64_t>(clients_.size());
 }
 

@@ -5,7 +5,6 @@
 #include <deque>
 #include <list>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/core/thread_name.h"
 #include "src/net/bytes.h"
@@ -43,9 +43,9 @@ struct Member {
 
 // The requests of one connection that must be handled in order.
 struct Strand {
-  std::mutex mutex;
-  std::deque<std::unique_ptr<ServerCall>> waiting;
-  bool is_running = false;
+  Mutex mutex;
+  std::deque<std::unique_ptr<ServerCall>> waiting SATRAP_GUARDED_BY(mutex);
+  bool is_running SATRAP_GUARDED_BY(mutex) = false;
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ struct Strand {
 class Server::Impl {
  public:
   Impl(const Endpoint& endpoint,
-       Store& store,
+       Rendezvous& store,
        std::string name,
        const ServerOptions& options,
        Handler handler)
@@ -197,7 +197,7 @@ class Server::Impl {
       auto shared = std::make_shared<std::unique_ptr<ServerCall>>(std::move(call));
       workers_->run([this, shared] { handle(std::move(*shared)); });
     } else {
-      const std::lock_guard lock(strand->mutex);
+      const MutexLock lock(strand->mutex);
       strand->waiting.push_back(std::move(call));
       if (!std::exchange(strand->is_running, true)) {
         workers_->run([this, strand] { run_strand(strand); });
@@ -209,7 +209,7 @@ class Server::Impl {
     for (;;) {
       std::unique_ptr<ServerCall> call;
       {
-        const std::lock_guard lock(strand->mutex);
+        const MutexLock lock(strand->mutex);
         strand->is_running = !strand->waiting.empty();
         if (!strand->is_running) return;
         call = std::move(strand->waiting.front());
@@ -245,13 +245,13 @@ class Server::Impl {
 };
 
 Server::Server(const Endpoint& endpoint,
-               Store& store,
+               Rendezvous& store,
                const std::string& name,
                const ServerOptions& options,
                Handler handler)
     : impl_(std::make_unique<Impl>(endpoint, store, name, options, std::move(handler))) {}
 Server::~Server() = default;
-std::optional<std::string> Server::find(Store& store, const std::string& name) {
+std::optional<std::string> Server::find(Rendezvous& store, const std::string& name) {
   return store.get(address_key(name));
 }
 

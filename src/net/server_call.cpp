@@ -47,7 +47,7 @@ std::span<std::byte> ServerCall::State::reply_space(std::int64_t bytes) {
                    concat("an answer of ", bytes, " bytes, the client has room for ", limit));
   }
   Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
-  const std::lock_guard lock(slot.mutex);
+  const MutexLock lock(slot.mutex);
   reply_bytes = bytes;
   std::byte* memory = nullptr;
   if (fits_inline(bytes)) {
@@ -62,25 +62,10 @@ std::span<std::byte> ServerCall::State::reply_space(std::int64_t bytes) {
   return space;
 }
 
-void ServerCall::State::shorten(std::int64_t bytes) {
-  SATRAP_CHECK(bytes >= 0 && bytes <= reply_bytes && !is_answered, bytes, " bytes of an answer of ",
-               reply_bytes);
-  if (fits_inline(bytes) && !fits_inline(reply_bytes)) {  // it travels elsewhere now
-    Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
-    const std::lock_guard lock(slot.mutex);
-    session->prepare(slot.header, kReplyHeaderBytes + std::max(bytes, kInlineReplyBytes));
-    std::byte* const memory = slot.header.memory.data() + kReplyHeaderBytes;
-    std::memcpy(memory, space.data(), static_cast<std::size_t>(bytes));
-    space = {memory, static_cast<std::size_t>(bytes)};
-  }
-  space = space.first(static_cast<std::size_t>(bytes));
-  reply_bytes = bytes;
-}
-
 void ServerCall::State::send(ReplyStatus status, std::int64_t bytes) {
   is_answered = true;
   Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
-  const std::lock_guard lock(slot.mutex);
+  const MutexLock lock(slot.mutex);
   const bool has_checksum = session->endpoint_->options.checksum && status == ReplyStatus::kOk;
   ReplyHeader header{};
   header.magic = kMagic;
@@ -113,8 +98,11 @@ void ServerCall::State::fail(const std::string& message) noexcept {
     if (reply_bytes < 0) reply_space(0);
     const auto bytes = std::min(static_cast<std::int64_t>(message.size()), kInlineReplyBytes);
     Session::ReplySlot& slot = session->reply_slots_[request.header.slot];
-    std::memcpy(slot.header.memory.data() + kReplyHeaderBytes, message.data(),
-                static_cast<std::size_t>(bytes));
+    {
+      const MutexLock lock(slot.mutex);
+      std::memcpy(slot.header.memory.data() + kReplyHeaderBytes, message.data(),
+                  static_cast<std::size_t>(bytes));
+    }
     send(ReplyStatus::kFailed, bytes);
   } catch (const std::exception& error) {
     is_answered = true;
@@ -140,11 +128,6 @@ std::span<std::byte> ServerCall::reply_space(std::int64_t bytes) {
 void ServerCall::send() {
   SATRAP_CHECK(state_->reply_bytes >= 0 && !state_->is_answered, "nothing to send");
   state_->send(ReplyStatus::kOk, state_->reply_bytes);
-}
-
-void ServerCall::send(std::int64_t bytes) {
-  state_->shorten(bytes);
-  send();
 }
 
 void ServerCall::reply(std::span<const std::byte> bytes) {

@@ -40,7 +40,7 @@ Session::Session(std::shared_ptr<Endpoint::Impl> endpoint,
                                    kServerRank,
                                    2,
                                    [ring = ring_] {
-                                     const std::lock_guard lock(ring->mutex);
+                                     const MutexLock lock(ring->mutex);
                                      ring->changed.notify_all();
                                    })),
       reply_slots_(static_cast<std::size_t>(options.max_in_flight)) {}
@@ -60,7 +60,7 @@ Session::~Session() {
 void Session::close(const std::string& reason) {
   std::unique_ptr<Monitor::Watch> watch;
   {
-    const std::lock_guard lock(watch_mutex_);
+    const MutexLock lock(watch_mutex_);
     watch = std::move(watch_);
   }
   if (watch) watch->say_goodbye(reason);
@@ -79,7 +79,7 @@ std::string Session::answer() const {
 
 void Session::take_control(FrameSocket control) {
   control.set_max_frame_bytes(kMaxControlBytes);
-  const std::lock_guard lock(watch_mutex_);
+  const MutexLock lock(watch_mutex_);
   watch_ = endpoint_->monitor.watch(
       std::move(control), [link = link_.get()](NetFailure failure, const std::string& reason) {
         link->breaker()->trip(failure, reason);  // the watch ends before the link
@@ -87,7 +87,7 @@ void Session::take_control(FrameSocket control) {
 }
 
 bool Session::take_link(Fd socket) {
-  const std::lock_guard lock(ring_->mutex);
+  const MutexLock lock(ring_->mutex);
   if (std::exchange(ring_->has_link, true)) return false;
   ring_->link = std::move(socket);
   ring_->changed.notify_all();
@@ -114,9 +114,10 @@ void Session::run(const Dispatch& dispatch) {
 void Session::adopt_link() {
   Fd socket;
   {
-    std::unique_lock lock(ring_->mutex);
-    ring_->changed.wait_until(lock, setup_deadline_.at(),
-                              [&] { return ring_->has_link || link_->breaker()->is_tripped(); });
+    const MutexLock lock(ring_->mutex);
+    while (!ring_->has_link && !link_->breaker()->is_tripped() &&
+           ring_->changed.wait_until(ring_->mutex, setup_deadline_.at())) {
+    }
     socket = std::move(ring_->link);
   }
   link_->breaker()->check();
@@ -134,9 +135,9 @@ void Session::open_ring() {
 }
 
 void Session::post(std::size_t ring_slot) {
-  const std::lock_guard in_order(post_mutex_);
+  const MutexLock in_order(post_mutex_);
   ring_buffers_[ring_slot]->post_receive(kClientRank, kRequestSlot, 0, options_.slot_bytes);
-  const std::lock_guard lock(ring_->mutex);
+  const MutexLock lock(ring_->mutex);
   ring_->posted.push_back(ring_slot);
   ring_->changed.notify_all();
 }
@@ -154,10 +155,10 @@ void Session::recycle(Received& request) {
 Session::Received Session::receive(Deadline deadline) {
   Received request;
   {
-    std::unique_lock lock(ring_->mutex);
-    ring_->changed.wait_until(lock, deadline.at(), [&] {
-      return !ring_->posted.empty() || link_->breaker()->is_tripped();
-    });
+    const MutexLock lock(ring_->mutex);
+    while (ring_->posted.empty() && !link_->breaker()->is_tripped() &&
+           ring_->changed.wait_until(ring_->mutex, deadline.at())) {
+    }
     link_->breaker()->check();
     request.ring_slot = ring_->posted.front();
     ring_->posted.pop_front();
@@ -198,7 +199,7 @@ void Session::check_header(const RequestHeader& header) const {
 
 void Session::occupy_reply_slot(const RequestHeader& header) {
   ReplySlot& slot = reply_slots_[header.slot];
-  const std::lock_guard lock(slot.mutex);
+  const MutexLock lock(slot.mutex);
   if (slot.is_busy) {
     throw NetError(NetFailure::kProtocol, concat("two requests at once in slot ", header.slot));
   }

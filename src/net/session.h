@@ -1,16 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/net/server.h"
 #include "src/net/endpoint_impl.h"
 #include "src/net/link.h"
@@ -66,9 +65,10 @@ class Session : public std::enable_shared_from_this<Session> {
     std::unique_ptr<LinkBuffer> buffer;
   };
   struct ReplySlot {
-    std::mutex mutex;  // one reply at a time; the next may begin while the last one's send returns
-    bool is_busy = false;
-    Outgoing header, payload;
+    Mutex mutex;  // one reply at a time; the next may begin while the last one's send returns
+    bool is_busy SATRAP_GUARDED_BY(mutex) = false;
+    Outgoing header SATRAP_GUARDED_BY(mutex);
+    Outgoing payload SATRAP_GUARDED_BY(mutex);
   };
 
   // Gives it room for at least `bytes`, once the previous send from it is done.
@@ -90,17 +90,18 @@ class Session : public std::enable_shared_from_this<Session> {
   const Deadline setup_deadline_;
 
   struct Ring {  // outlives the session if the breaker still wakes its reader
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<std::size_t> posted;  // in the order in which messages arrive
-    Fd link;                         // until it is adopted
-    bool has_link = false;
+    Mutex mutex;
+    CondVar changed;
+    // In the order in which messages arrive.
+    std::deque<std::size_t> posted SATRAP_GUARDED_BY(mutex);
+    Fd link SATRAP_GUARDED_BY(mutex);  // until it is adopted
+    bool has_link SATRAP_GUARDED_BY(mutex) = false;
   };
   const std::shared_ptr<Ring> ring_;
   const std::shared_ptr<Link> link_;
-  std::mutex post_mutex_;  // keeps Gloo's order of receives equal to ring_->posted
-  std::mutex watch_mutex_;
-  std::unique_ptr<Monitor::Watch> watch_;
+  Mutex post_mutex_;  // keeps Gloo's order of receives equal to ring_->posted
+  Mutex watch_mutex_;
+  std::unique_ptr<Monitor::Watch> watch_ SATRAP_GUARDED_BY(watch_mutex_);
   std::vector<PooledMemory> ring_memory_;
   std::vector<std::unique_ptr<LinkBuffer>> ring_buffers_;
   std::vector<ReplySlot> reply_slots_;
@@ -120,7 +121,6 @@ struct ServerCall::State {
   State& operator=(const State&) = delete;
 
   std::span<std::byte> reply_space(std::int64_t bytes);
-  void shorten(std::int64_t bytes);
   void send(ReplyStatus status, std::int64_t bytes);
   void fail(const std::string& message) noexcept;
   bool has_posted_payload() const { return request.header.reply_capacity > kInlineReplyBytes; }

@@ -13,21 +13,21 @@ WorkerPool::WorkerPool(std::int64_t num_threads) {
 }
 
 void WorkerPool::stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
 }
 
 void WorkerPool::run(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tasks_.push_back(std::move(task));
   changed_.notify_one();
 }
 
 void WorkerPool::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || !tasks_.empty(); });
+    while (!is_stopped_ && tasks_.empty()) changed_.wait(mutex_);
     if (is_stopped_) return;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();

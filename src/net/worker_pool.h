@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 
 namespace satrap::net {
@@ -24,10 +23,10 @@ class WorkerPool {
   void work();
   void stop();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  bool is_stopped_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> tasks_ SATRAP_GUARDED_BY(mutex_);
+  bool is_stopped_ SATRAP_GUARDED_BY(mutex_) = false;
   ThreadGroup threads_{[this] { stop(); }};
 };
 

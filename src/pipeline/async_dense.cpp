@@ -8,7 +8,7 @@ namespace satrap::pipeline {
 
 AsyncDense::AsyncDense(dense::DenseNetwork& network,
                        const job::DenseOptimizerConfig& optimizer,
-                       ps::ShardClient& client,
+                       ps::DenseClient& client,
                        RankGroup& ranks,
                        bool is_chief)
     : network_(network),
@@ -31,7 +31,7 @@ AsyncDense::AsyncDense(dense::DenseNetwork& network,
 
 AsyncDense::~AsyncDense() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     changed_.notify_all();
   }
@@ -39,7 +39,7 @@ AsyncDense::~AsyncDense() {
 }
 
 void AsyncDense::refresh() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (error_) std::rethrow_exception(error_);
   if (!has_parameters_) return;
   network_.load_parameters(parameters_);
@@ -48,8 +48,8 @@ void AsyncDense::refresh() {
 
 void AsyncDense::push(std::int64_t step) {
   if (network_.flag() != 0.0F) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || num_sent_ - num_answered_ < exchanges_.size(); });
+  MutexLock lock(mutex_);
+  while (!error_ && num_sent_ - num_answered_ >= exchanges_.size()) changed_.wait(mutex_);
   if (error_) std::rethrow_exception(error_);
   ps::DenseExchange& exchange = exchanges_[num_sent_ % exchanges_.size()];
   lock.unlock();  // the other thread receives answers meanwhile
@@ -61,13 +61,13 @@ void AsyncDense::push(std::int64_t step) {
 }
 
 void AsyncDense::flush() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || num_answered_ == num_sent_; });
+  const MutexLock lock(mutex_);
+  while (!error_ && num_answered_ != num_sent_) changed_.wait(mutex_);
   if (error_) std::rethrow_exception(error_);
 }
 
 void AsyncDense::pull_everything() {
-  ps::ShardClient::DenseVectors values = client_.pull_dense_state(network_.num_parameters());
+  ps::DenseVectors values = client_.pull_dense_state(network_.num_parameters());
   network_.load_training_state({.parameters = std::move(values.parameters),
                                 .first = std::move(values.first),
                                 .second = std::move(values.second),
@@ -75,14 +75,15 @@ void AsyncDense::pull_everything() {
 }
 
 void AsyncDense::run() {
-  std::vector<float> newer(parameters_.size());
   try {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
+    std::vector<float> newer(parameters_.size());
     while (true) {
-      changed_.wait(lock, [&] { return stopped_ || num_answered_ < num_sent_; });
+      while (!stopped_ && num_answered_ == num_sent_) changed_.wait(mutex_);
       if (num_answered_ == num_sent_) return;
+      ps::DenseExchange& exchange = exchanges_[num_answered_ % exchanges_.size()];
       lock.unlock();
-      client_.wait_dense(exchanges_[num_answered_ % exchanges_.size()], newer);
+      client_.wait_dense(exchange, newer);
       lock.lock();
       ++num_answered_;
       std::swap(parameters_, newer);
@@ -90,7 +91,7 @@ void AsyncDense::run() {
       changed_.notify_all();
     }
   } catch (...) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error_ = std::current_exception();
     changed_.notify_all();
   }

@@ -55,11 +55,12 @@ CachedTables::CachedTables(const job::EmbeddingSpecs& specs,
             pool,
             options) {
   if (cluster.size() == 1) return;
-  partitioned_ = std::make_unique<PartitionedRows>(specs.features, specs.tables, rows_,
-                                                   tables_->access(), cluster, pool, device_ranks);
+  partitioned_ = std::make_unique<PartitionedRows>(rows_, cluster, device_ranks);
 }
 
-CachedTables::~CachedTables() = default;
+CachedTables::~CachedTables() {
+  if (partitioned_) partitioned_->leave();
+}
 
 embedding::RowAccess& CachedTables::access() {
   if (partitioned_) return *partitioned_;

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 #include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/job/interval.h"
 #include "satrap/net/net_error.h"
@@ -28,7 +27,7 @@ std::string random_nonce() {
 }
 
 void check(const job::JobConfig& job, const job::ClusterConfig& config) {
-  const bool on_shards = job.embedding.store == "ps";
+  const bool on_shards = job.embedding.store == job::StoreKind::kPs;
   if (!on_shards && config.num_ranks > 1) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("embedding.store: embedded keeps the tables in one process, but there are ",
@@ -49,7 +48,7 @@ void check(const job::JobConfig& job, const job::ClusterConfig& config) {
 /// Counts in the store as long as it lives, so that others see that this process does.
 class SignsOfLife {
  public:
-  SignsOfLife(net::Store& store, std::int64_t pause_ms)
+  SignsOfLife(net::Rendezvous& store, std::int64_t pause_ms)
       : store_(store), pause_(pause_ms), threads_([this] { stop(); }) {
     threads_.start("signs-of-life", [this] { run(); });
   }
@@ -57,14 +56,17 @@ class SignsOfLife {
  private:
   void stop() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ends_ = true;
     }
     ended_.notify_all();
   }
   void run() {
-    std::unique_lock lock(mutex_);
-    while (!ended_.wait_for(lock, pause_, [&] { return ends_; })) {
+    const MutexLock lock(mutex_);
+    for (;;) {
+      const auto next = std::chrono::steady_clock::now() + pause_;
+      while (!ends_ && ended_.wait_until(mutex_, next)) continue;
+      if (ends_) return;
       try {
         store_.add(kSignsKey, 1);
       } catch (const Error& error) {
@@ -74,11 +76,11 @@ class SignsOfLife {
     }
   }
 
-  net::Store& store_;
+  net::Rendezvous& store_;
   const std::chrono::milliseconds pause_;
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool ends_ = false;
+  Mutex mutex_;
+  CondVar ended_;
+  bool ends_ SATRAP_GUARDED_BY(mutex_) = false;
   ThreadGroup threads_;
 };
 
@@ -98,10 +100,10 @@ Cluster::Cluster(const job::JobConfig& job,
                  const std::atomic<bool>* stop)
     : config_(config), timeout_ms_(job.cluster.timeout_ms()), stop_(stop) {
   check(job, config);
-  if (config.store.empty() || job.embedding.store != "ps") return;
+  if (config.store.empty() || job.embedding.store != job::StoreKind::kPs) return;
   endpoint_.emplace(endpoint_options(job, config));
-  store_ = net::open_store(config.store, config.token, deadline());
-  own_store_ = std::make_shared<net::PrefixStore>(config.job, store_);
+  store_ = net::open_rendezvous(config.store, config.token, deadline());
+  own_store_ = std::make_shared<net::PrefixRendezvous>(config.job, store_);
 }
 
 std::string Cluster::share(const std::function<std::string()>& make) {

@@ -53,6 +53,7 @@ bool GlobalBatches::next(data::Batch& batch, RankShares& shares) {
   batch.ids.clear();
   batch.id_weights.clear();
   batch.groups.clear();
+  batch.weights.clear();
   return true;
 }
 
@@ -123,7 +124,7 @@ GlobalBatches::Line GlobalBatches::line() const {
   return line;
 }
 
-/// Of all ranks' data if they are endless; -1 while one rank does not know its own.
+/// The lag of all ranks' data if they are endless; -1 while one rank does not know its own.
 std::int64_t GlobalBatches::lag() const {
   if (!source_.is_endless()) return -1;
   std::int64_t sum = 0;
@@ -134,8 +135,8 @@ std::int64_t GlobalBatches::lag() const {
   return sum;
 }
 
-/// Of the rank that is furthest behind, as of partitions: one that has read all does not count,
-/// unless all have.
+/// The time of the rank that is furthest behind, as of partitions: one that has read all does not
+/// count, unless all have.
 std::int64_t GlobalBatches::time_ms() const {
   if (!source_.is_endless()) return -1;
   std::int64_t newest = -1;

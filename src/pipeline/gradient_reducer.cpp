@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "satrap/core/thread_group.h"
-#include "satrap/dense/dense_network.h"
+#include "satrap/dense/gradient_source.h"
 
 namespace satrap::pipeline {
 namespace {
 
-constexpr std::int64_t kBucket = dense::DenseNetwork::kGradientBucket;
+constexpr std::int64_t kBucket = dense::GradientSource::kGradientBucket;
 
 // 4 MiB of gradient: more than a 10 Gbit/s link carries in one round trip between machines.
 constexpr std::int64_t kMaxUnderWay = 16;
@@ -26,7 +26,7 @@ GradientReducer::GradientReducer(collective::Communicator& group, std::int64_t t
 
 GradientReducer::~GradientReducer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     if (has_work()) group_.close();
     changed_.notify_all();
@@ -35,7 +35,7 @@ GradientReducer::~GradientReducer() {
 }
 
 void GradientReducer::ready_from(std::span<float> gradient, std::int64_t first) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gradient_ = gradient;
   num_ready_ = num_buckets(gradient) - (first + kBucket - 1) / kBucket;
   changed_.notify_all();
@@ -43,16 +43,16 @@ void GradientReducer::ready_from(std::span<float> gradient, std::int64_t first) 
 
 void GradientReducer::wait(std::span<float> gradient) {
   ready_from(gradient, std::min(kBucket, std::ssize(gradient)));
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !has_work(); });
+  const MutexLock lock(mutex_);
+  while (has_work()) changed_.wait(mutex_);
   if (error_) std::rethrow_exception(error_);
   num_ready_ = num_summed_ = 0;
 }
 
 void GradientReducer::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopped_ || has_work(); });
+    while (!stopped_ && !has_work()) changed_.wait(mutex_);
     if (stopped_) break;
     const std::span<float> gradient = gradient_;
     const std::int64_t num_ready = num_ready_;

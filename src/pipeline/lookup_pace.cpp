@@ -16,7 +16,7 @@ LookupPace::LookupPace(std::int64_t max_staleness, std::int64_t max_open)
       steps_(static_cast<std::size_t>(max_open + max_staleness + 2)) {}
 
 std::int64_t LookupPace::request(std::int64_t step, Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (first_ == 0) first_ = step;
   slot(step) = {.step = step, .requested = now, .sent = {}, .is_newest = false};
   const std::int64_t staleness = reads_newest(step) ? 0 : needed();
@@ -36,7 +36,7 @@ bool LookupPace::reads_newest(std::int64_t step) const {
 }
 
 void LookupPace::note_sent(std::int64_t step, Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   slot(step).sent = now;
   const Step& last = slot(step - 1);
   if (last.step != step - 1 || step - 1 == first_ || reads_newest(step)) return;
@@ -48,7 +48,7 @@ void LookupPace::note_sent(std::int64_t step, Time now) {
 }
 
 void LookupPace::note_pooled(std::int64_t step, std::int64_t read_version, Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Step& last = slot(step - 1);
   if (read_version != step - 1) return;
   slot(step).is_newest = true;
@@ -58,7 +58,7 @@ void LookupPace::note_pooled(std::int64_t step, std::int64_t read_version, Time 
 }
 
 std::int64_t LookupPace::staleness() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return needed();
 }
 

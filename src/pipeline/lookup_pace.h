@@ -3,8 +3,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap::pipeline {
 
@@ -59,20 +60,23 @@ class LookupPace {
     Time requested, sent;
     bool is_newest = false;  // its rows
   };
-  Step& slot(std::int64_t step) { return steps_[static_cast<std::size_t>(step) % steps_.size()]; }
+  Step& slot(std::int64_t step) SATRAP_REQUIRES(mutex_) {
+    return steps_[static_cast<std::size_t>(step) % steps_.size()];
+  }
   /// Three lookups that read the newest version begin so many steps after the first.
   bool begins(std::int64_t steps) const;
-  bool reads_newest(std::int64_t step) const;
-  std::int64_t needed() const;  // s, under the mutex
+  bool reads_newest(std::int64_t step) const SATRAP_REQUIRES(mutex_);
+  std::int64_t needed() const SATRAP_REQUIRES(mutex_);  // s
 
   const std::int64_t max_staleness_;
-  mutable std::mutex mutex_;
-  std::vector<Step> steps_;                   // by step, modulo
-  std::int64_t least_ = 0;                    // version that was requested last
-  std::int64_t first_ = 0;                    // step; 0: none yet
-  std::array<double, kSamples> latencies_{};  // seconds, the newest at num_latencies_ - 1, modulo
-  std::int64_t num_latencies_ = 0;
-  double step_seconds_ = 0.0;  // 0: not measured
+  mutable Mutex mutex_;
+  std::vector<Step> steps_ SATRAP_GUARDED_BY(mutex_);  // by step, modulo
+  std::int64_t least_ SATRAP_GUARDED_BY(mutex_) = 0;   // version that was requested last
+  std::int64_t first_ SATRAP_GUARDED_BY(mutex_) = 0;   // step; 0: none yet
+  // Seconds, the newest at num_latencies_ - 1, modulo.
+  std::array<double, kSamples> latencies_ SATRAP_GUARDED_BY(mutex_){};
+  std::int64_t num_latencies_ SATRAP_GUARDED_BY(mutex_) = 0;
+  double step_seconds_ SATRAP_GUARDED_BY(mutex_) = 0.0;  // 0: not measured
 };
 
 }  // namespace satrap::pipeline

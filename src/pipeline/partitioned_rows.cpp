@@ -1,140 +1,149 @@
 #include "src/pipeline/partitioned_rows.h"
 
-#include <algorithm>
-#include <optional>
+#include <exception>
+#include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/embedding/reduce_gradients.h"
-#include "src/pipeline/as_received.h"
 #include "src/pipeline/parts_of_ranks.h"
 
 namespace satrap::pipeline {
 
 // ------------------------------------------------------------------------------ rows of a batch
 
-class PartitionedRows::Rows final : public embedding::PlannedRows {
+class PartitionedRows::Rows final : public embedding::BatchRows {
  public:
   explicit Rows(PartitionedRows& access)
-      : PlannedRows(access.layout_, access.pool_),
+      : BatchRows(access.layout()),
         access_(access),
-        owned_(access.owned_.make_rows_by_key()),
-        keys_(access.owners_, *access.keys_) {}
+        batch_(access.owned_),
+        keys_(access.vectors_.size(), *access.keys_) {}
 
-  void make_plan(embedding::Planner& planner, const data::Batch& batch, std::int64_t) override {
-    is_read_ = false;
-    planner.plan(batch, plan_);
+  void make_plan(embedding::Planner&, const data::Batch& batch, std::int64_t) override {
+    batch_.make_plan(batch);
   }
 
   void request(std::int64_t step, std::int64_t) override {
-    keys_.exchange(plan_.keys, plan_.num_examples, access_.cluster_.deadline());
-    owned_->request(step, keys_.lent(), keys_.num_examples());
+    or_close([&] {
+      keys_.exchange(batch_.keys(), num_examples(), access_.cluster_.deadline());
+      batch_.set_places(keys_.places());
+      batch_.request(step, keys_.lent(), keys_.num_examples());
+    });
   }
 
   std::optional<std::int64_t> wait() override {
-    owned_->wait();
+    or_close([&] { batch_.wait(); });
     return std::nullopt;
-  }
-
-  void read(embedding::Planner& planner, const data::Batch& batch) override {
-    if (!reader_) reader_ = access_.uncached_.make_rows();
-    reader_->read(planner, batch);
-    is_read_ = true;
   }
 
   void pool(const data::Batch& batch,
             const FloatMatrix& pooled,
-            const FloatMatrix& mask) const override {
-    if (is_read_) return reader_->pool(batch, pooled, mask);
-    receive_weights();
-    PlannedRows::pool(batch, pooled, mask);
-  }
-
-  void wait_taken() override {}
+            const FloatMatrix& mask) const override;
 
  protected:
-  Addresses addresses() const override { return {access_.addresses_, 0}; }
-  void apply(const float* grad_pooled, std::int64_t step) override;
-  void skip(std::int64_t step) override { owned_->skip(step); }
+  std::int64_t num_examples() const override { return batch_.num_examples(); }
+  void apply(const float* grad_pooled, std::int64_t step) override {
+    const std::int64_t n = num_examples(), width = layout_.output_width;
+    const std::span values(grad_pooled, static_cast<std::size_t>(n * width));
+    queue_update(host_matrix(values, n, width), step, nullptr);
+    access_.owned_.device_rows().stream.wait_until_idle();  // the gradient is the caller's again
+  }
+  void skip(std::int64_t step) override { batch_.skip(step); }
+  void queue_update(const ConstFloatMatrix& grad_pooled,
+                    std::int64_t step,
+                    const float* flag) override;
 
  private:
-  void receive_weights() const;
-  float* vector_of(std::size_t u) const;
+  /// A step that fails here is never queued whole: what this rank has queued must not wait for the
+  /// others, nor its threads for that.
+  template <class Action>
+  void or_close(const Action& action) {
+    try {
+      action();
+    } catch (...) {
+      if (access_.device_ranks_ != nullptr) access_.device_ranks_->close(std::current_exception());
+      throw;
+    }
+  }
+  void make_room() const;
+  void exchange(const std::vector<float*>& to,
+                const std::vector<float*>& from,
+                bool to_owners) const;
 
   PartitionedRows& access_;
-  const std::unique_ptr<embedding::RowsByKey> owned_;  // what the ranks ask of this one
+  embedding::BatchByKey batch_;
   KeyExchange keys_;
-  bool is_read_ = false;               // else planned
-  std::unique_ptr<BatchRows> reader_;  // past the caches
+  // [num_groups], vectors of the step that is queued.
+  mutable std::vector<float*> asked_, lent_;
+  mutable std::vector<std::int64_t> to_counts_, from_counts_;  // [num_ranks] values of a group
 };
 
-float* PartitionedRows::Rows::vector_of(std::size_t u) const {
-  Vectors& vectors = access_.vectors_[access_.owners_.group_of(plan_.keys[u])];
-  return vectors.asked.data() + keys_.place_of(u) * vectors.width;
-}
-
-void PartitionedRows::Rows::receive_weights() const {
-  std::vector<float*> lent;
+/// The vectors of the step that is queued next: they are used in the order of the stream.
+void PartitionedRows::Rows::make_room() const {
+  asked_.clear();
+  lent_.clear();
+  backend::Device& device = access_.owned_.device_rows().device;
+  device.use_on_this_thread();
   for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
     Vectors& vectors = access_.vectors_[g];
-    vectors.lent.resize(static_cast<std::size_t>(sum_of(keys_.lent_to(g)) * vectors.width));
-    vectors.asked.resize(static_cast<std::size_t>(sum_of(keys_.asked_of(g)) * vectors.width));
-    lent.push_back(vectors.lent.data());
-  }
-  owned_->gather(lent);
-  for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
-    Vectors& vectors = access_.vectors_[g];
-    access_.exchange(g, vectors.lent, keys_.lent_to(g), vectors.asked, keys_.asked_of(g));
-  }
-  access_.addresses_.resize(plan_.keys.size());
-  for (std::size_t u = 0; u < plan_.keys.size(); ++u) {
-    access_.addresses_[u] = reinterpret_cast<const std::byte*>(vector_of(u));
+    vectors.asked.resize(device, sum_of(keys_.asked_of(g)), vectors.width);
+    vectors.lent.resize(device, sum_of(keys_.lent_to(g)), vectors.width);
+    asked_.push_back(vectors.asked.data());
+    lent_.push_back(vectors.lent.data());
   }
 }
 
-void PartitionedRows::Rows::apply(const float* grad_pooled, std::int64_t step) {
-  std::vector<const float*> lent;
+/// All ranks call it for the groups in their order.
+void PartitionedRows::Rows::exchange(const std::vector<float*>& to,
+                                     const std::vector<float*>& from,
+                                     bool to_owners) const {
+  const backend::StreamTimes::Span span(access_.owned_.device_rows().times,
+                                        backend::StreamTimes::kExchange);
   for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
-    Vectors& vectors = access_.vectors_[g];
-    // With padding of zeros.
-    vectors.asked.assign(static_cast<std::size_t>(sum_of(keys_.asked_of(g)) * vectors.width), 0.0F);
-    vectors.lent.resize(static_cast<std::size_t>(sum_of(keys_.lent_to(g)) * vectors.width));
-    lent.push_back(vectors.lent.data());
+    const std::int64_t width = access_.vectors_[g].width;
+    const auto values_of = [&](std::span<const std::int64_t> counts,
+                               std::vector<std::int64_t>& out) {
+      out.clear();
+      for (const std::int64_t count : counts) out.push_back(count * width);
+    };
+    values_of(to_owners ? keys_.asked_of(g) : keys_.lent_to(g), to_counts_);
+    values_of(to_owners ? keys_.lent_to(g) : keys_.asked_of(g), from_counts_);
+    access_.exchange(to[g], to_counts_, from[g], from_counts_);
   }
-  access_.gradients_.resize(plan_.keys.size());
-  for (std::size_t u = 0; u < plan_.keys.size(); ++u) access_.gradients_[u] = vector_of(u);
-  embedding::reduce_gradients(plan_, access_.dims_, grad_pooled, access_.gradients_,
-                              access_.scratch_, pool_);
-  for (std::size_t g = 0; g < access_.vectors_.size(); ++g) {
-    Vectors& vectors = access_.vectors_[g];
-    access_.exchange(g, vectors.asked, keys_.asked_of(g), vectors.lent, keys_.lent_to(g));
-  }
-  owned_->update(lent, step);
+}
+
+void PartitionedRows::Rows::pool(const data::Batch& batch,
+                                 const FloatMatrix& pooled,
+                                 const FloatMatrix& mask) const {
+  make_room();
+  batch_.gather(lent_);
+  exchange(lent_, asked_, false);
+  batch_.pool(batch, asked_, pooled, mask);
+}
+
+void PartitionedRows::Rows::queue_update(const ConstFloatMatrix& grad_pooled,
+                                         std::int64_t step,
+                                         const float* flag) {
+  make_room();
+  batch_.sum_gradients(grad_pooled, asked_);
+  exchange(asked_, lent_, true);
+  batch_.update(lent_, step, flag);
 }
 
 // ----------------------------------------------------------------------------------- all batches
 
-PartitionedRows::PartitionedRows(const std::vector<job::FeatureSpec>& features,
-                                 const std::vector<table::TableSpec>& tables,
-                                 embedding::CachedRows& owned,
-                                 embedding::RowAccess& uncached,
+PartitionedRows::PartitionedRows(embedding::CachedRows& owned,
                                  Cluster& cluster,
-                                 ThreadPool& pool,
                                  collective::DeviceCommunicator* device_ranks)
-    : layout_(features, as_received(tables)),
-      owned_(owned),
-      uncached_(uncached),
+    : owned_(owned),
       cluster_(cluster),
-      pool_(pool),
       device_ranks_(device_ranks),
-      owners_(owned.groups(), tables.size(), cluster.size()),
       keys_(cluster.make_communicator("cache-keys")),
       rows_(cluster.make_communicator("cache-rows")),
       saves_(cluster.make_communicator("cache-save")),
-      planner_(layout_, pool),
-      keys_ahead_(owners_, *keys_) {
+      batch_ahead_(std::in_place, owned),
+      keys_ahead_(owned.groups().size(), *keys_) {
   SATRAP_CHECK(cluster.size() <= kMaxRanks, cluster.size(), " ranks");
-  for (const table::TableSpec& table : tables) dims_.push_back(table.dim);
-  for (const embedding::RowGroup* const group : owned.groups()) {
+  for (const embedding::TableGroup* const group : owned.groups()) {
     vectors_.push_back({.width = group->layout.padded_dim});
   }
 }
@@ -142,14 +151,13 @@ PartitionedRows::PartitionedRows(const std::vector<job::FeatureSpec>& features,
 PartitionedRows::~PartitionedRows() = default;
 
 std::unique_ptr<embedding::BatchRows> PartitionedRows::make_rows() {
-  if (device_ranks_ != nullptr) return make_rows_on_device();
   return std::make_unique<Rows>(*this);
 }
 
 void PartitionedRows::look_at(const data::Batch& batch, std::int64_t step) {
   if (!owned_.looks_ahead()) return;
-  planner_.plan(batch, plan_ahead_);
-  keys_ahead_.exchange(plan_ahead_.keys, plan_ahead_.num_examples, cluster_.deadline());
+  batch_ahead_->make_plan(batch);
+  keys_ahead_.exchange(batch_ahead_->keys(), batch.num_examples, cluster_.deadline());
   owned_.look_at(keys_ahead_.lent(), keys_ahead_.num_examples(), step);
 }
 
@@ -161,14 +169,31 @@ void PartitionedRows::stop() {
   owned_.stop();
 }
 
-/// All ranks call it for the groups in their order.
-void PartitionedRows::exchange(std::size_t group,
-                               std::span<const float> to,
+void PartitionedRows::exchange(const float* to,
                                std::span<const std::int64_t> to_counts,
-                               std::span<float> from,
+                               float* from,
                                std::span<const std::int64_t> from_counts) {
-  pipeline::exchange(*rows_, to, to_counts, from, from_counts, vectors_[group].width,
+  backend::Device& device = owned_.device_rows().device;
+  const backend::Stream& stream = owned_.device_rows().stream;
+  if (device_ranks_ != nullptr) {
+    return device_ranks_->all_to_all(to, to_counts, from, from_counts, stream);
+  }
+  const std::int64_t num_sent = sum_of(to_counts), num_got = sum_of(from_counts);
+  constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
+  float* into = from;
+  if (!device.is_host()) {
+    on_host_.resize(static_cast<std::size_t>(num_sent + num_got));
+    into = on_host_.data() + num_sent;
+    device.copy(on_host_.data(), to, num_sent * kFloatBytes, stream);
+    stream.wait_until_idle();
+    to = on_host_.data();
+  }
+  pipeline::exchange(*rows_, std::span(to, static_cast<std::size_t>(num_sent)), to_counts,
+                     std::span(into, static_cast<std::size_t>(num_got)), from_counts,
                      cluster_.deadline());
+  if (into == from) return;
+  device.copy(from, into, num_got * kFloatBytes, stream);
+  stream.wait_until_idle();
 }
 
 }  // namespace satrap::pipeline

@@ -26,12 +26,12 @@ RankGroup::RankGroup(Cluster& cluster, StageTimers& timers, const RankDevices& d
     reducer_.emplace(*group_, cluster.timeout_ms());
 }
 
-dense::DenseNetwork::OnGradient RankGroup::on_gradient_of(dense::DenseNetwork& network) {
+dense::GradientSource::OnGradient RankGroup::on_gradient_of(dense::GradientSource& network) {
   if (!reducer_) return {};
   return [this, &network](std::int64_t first) { reducer_->ready_from(network.gradient(), first); };
 }
 
-StepVotes RankGroup::reduce(dense::DenseNetwork& network, const StepVotes& mine) {
+StepVotes RankGroup::reduce(dense::GradientSource& network, const StepVotes& mine) {
   if (cluster_.size() == 1) return mine;
   const ScopedStage timer(timers_, kStageAllreduce);
   if (is_on_devices()) {
@@ -46,7 +46,7 @@ StepVotes RankGroup::reduce(dense::DenseNetwork& network, const StepVotes& mine)
   return votes;
 }
 
-void RankGroup::queue_sum(dense::DenseNetwork& network) {
+void RankGroup::queue_sum(dense::GradientSource& network) {
   const backend::StreamTimes::Span span(devices_.times, backend::StreamTimes::kExchange);
   const FloatMatrix values = network.flag_and_gradient_on_device();
   devices_.group->all_reduce_sum(static_cast<float*>(values.data), values.cols, *devices_.stream);
@@ -61,10 +61,10 @@ StepVotes RankGroup::gather_votes(const StepVotes& mine) {
           .report = (bits & kReport) != 0};
 }
 
-void RankGroup::copy_from_chief(dense::DenseNetwork& network) {
+void RankGroup::copy_from_chief(dense::Savable& network) {
   if (cluster_.size() == 1) return;
-  dense::DenseNetwork::State state = network.save();
-  for (dense::DenseNetwork::NamedTensor& tensor : state) {
+  dense::Savable::State state = network.save();
+  for (dense::Savable::NamedTensor& tensor : state) {
     group_->broadcast(std::as_writable_bytes(std::span(tensor.values)), 0, cluster_.deadline());
   }
   network.load(state);

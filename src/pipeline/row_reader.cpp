@@ -3,7 +3,9 @@
 namespace satrap::pipeline {
 
 RowReader::RowReader(embedding::RowAccess& access)
-    : access_(access), planner_(access.layout(), access.pool()), rows_(access.make_rows()) {}
+    : access_(access.reader()),
+      planner_(access_.layout(), access_.pool()),
+      rows_(access_.make_rows()) {}
 
 void RowReader::look_up(const data::Batch& batch, PooledBatch& inputs) {
   inputs.begin(batch, access_.layout());

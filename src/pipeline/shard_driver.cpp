@@ -10,7 +10,7 @@ namespace satrap::pipeline {
 
 ShardDriver::ShardDriver(StepQueue& queue,
                          embedding::RowAccess& access,
-                         ps::ShardClient& client,
+                         ps::StepClient& client,
                          Options options,
                          StageTimers& timers)
     : StepDriver(queue, access, std::move(options), timers),
@@ -75,9 +75,7 @@ bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds 
   const auto deadline = std::chrono::steady_clock::now() + time;
   if (!queue_.wait_retired_until(step, deadline)) return false;
   while (!queue_.is_stopped()) {
-    const std::vector<ps::ShardStats> shards = client_.stats();
-    const auto is_there = [&](const ps::ShardStats& shard) { return shard.applied_step >= step; };
-    if (std::ranges::all_of(shards, is_there)) return true;
+    if (client_.is_applied(step)) return true;
     if (std::chrono::steady_clock::now() >= deadline) return false;
     queue_.wait_stopped_for(kPoll);
   }
@@ -90,7 +88,7 @@ bool ShardDriver::wait_applied_for(std::int64_t step, std::chrono::milliseconds 
 void ShardDriver::look_up_planned() {
   while (Work* work = queue_.first_planned()) {
     const Lookup lookup = look_up(work, 0);
-    pace_.note_pooled(lookup.step, lookup.answered_version, Clock::now());
+    pace_.note_pooled(lookup.step, lookup.read_version, Clock::now());
   }
 }
 

@@ -5,7 +5,7 @@
 #include "satrap/core/bounded_queue.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/pipeline/step_driver.h"
-#include "satrap/ps/shard_client.h"
+#include "satrap/ps/step_client.h"
 #include "src/pipeline/lookup_pace.h"
 
 namespace satrap::pipeline {
@@ -20,7 +20,7 @@ class ShardDriver final : public StepDriver {
   /// `access` uses `client`.
   ShardDriver(StepQueue& queue,
               embedding::RowAccess& access,
-              ps::ShardClient& client,
+              ps::StepClient& client,
               Options options,
               StageTimers& timers);
 
@@ -37,7 +37,7 @@ class ShardDriver final : public StepDriver {
   void push_gradients();
   void wait_pushed();
 
-  ps::ShardClient& client_;
+  ps::StepClient& client_;
   LookupPace pace_;
   std::int64_t last_requested_;  // step, of the planner thread
   std::int64_t last_pushed_;     // step, of the push thread

@@ -3,9 +3,18 @@
 #include <optional>
 
 #include "satrap/embedding/reduce_gradients.h"
-#include "src/pipeline/as_received.h"
 
 namespace satrap::pipeline {
+namespace {
+
+/// Tables whose rows come from other processes: as floats, whatever the stored type.
+std::vector<table::TableSpec> as_received(std::vector<table::TableSpec> tables) {
+  for (table::TableSpec& table : tables) table.weights = FloatType::kFp32;
+  return tables;
+}
+
+}  // namespace
+
 class ShardRows::Rows final : public embedding::PlannedRows {
  public:
   explicit Rows(ShardRows& access) : PlannedRows(access.layout_, access.pool_), access_(access) {}
@@ -54,7 +63,7 @@ class ShardRows::Rows final : public embedding::PlannedRows {
 
 ShardRows::ShardRows(const std::vector<job::FeatureSpec>& features,
                      const std::vector<table::TableSpec>& tables,
-                     ps::ShardClient& client,
+                     ps::StepClient& client,
                      ThreadPool& pool)
     : layout_(features, as_received(tables)), client_(client), pool_(pool) {
   for (const table::TableSpec& table : tables) dims_.push_back(table.dim);

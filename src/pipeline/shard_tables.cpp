@@ -34,26 +34,12 @@ ShardTables::ShardTables(const job::EmbeddingSpecs& specs,
                          Cluster& cluster,
                          ps::ShardClient& client,
                          bool is_cached,
-                         const std::optional<Copies>& copies,
                          ThreadPool& pool)
     : train_(train),
       cluster_(cluster),
       client_(client),
       is_cached_(is_cached),
-      access_(specs.features, specs.tables, client, pool) {
-  if (!copies) return;
-  shared_ = std::make_unique<SharedRows>(specs.features, specs.tables, client, copies->device, pool,
-                                         copies->options);
-}
-
-embedding::RowAccess& ShardTables::access() {
-  if (shared_) return *shared_;
-  return access_;
-}
-
-std::optional<embedding::CacheCounts> ShardTables::cache() {
-  return shared_ ? std::optional(shared_->counts()) : std::nullopt;
-}
+      access_(specs.features, specs.tables, client, pool) {}
 
 void ShardTables::begin(const InitialRows& rows) {
   std::uint64_t session = 0;
@@ -66,7 +52,6 @@ void ShardTables::begin(const InitialRows& rows) {
     job.deterministic = train_.deterministic;
     job.first_step = rows.step + 1;
     job.is_cached = is_cached_;
-    job.keeps_copies = shared_ != nullptr;
     job.row_files = rows.files;
     client_.begin(job);
   }
@@ -80,7 +65,7 @@ void ShardTables::begin(const InitialRows& rows) {
 std::unique_ptr<StepDriver> ShardTables::make_driver(StepQueue& queue,
                                                      StepDriver::Options options,
                                                      StageTimers& timers) {
-  return std::make_unique<ShardDriver>(queue, access(), client_, std::move(options), timers);
+  return std::make_unique<ShardDriver>(queue, access_, client_, std::move(options), timers);
 }
 
 std::unique_ptr<RowsSnapshot> ShardTables::take_snapshot(std::int64_t step) {
@@ -94,7 +79,6 @@ EmbeddingTables::Size ShardTables::size() {
     size.rows += shard.rows;
     size.bytes += shard.table_bytes;
   }
-  if (shared_) size.bytes += shared_->counts().bytes;
   return size;
 }
 

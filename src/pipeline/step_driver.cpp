@@ -1,6 +1,5 @@
 #include "satrap/pipeline/step_driver.h"
 
-#include <optional>
 #include <utility>
 
 #include "satrap/core/error.h"
@@ -31,12 +30,9 @@ void StepDriver::make_plan(Work& work) {
 }
 
 StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
-  Lookup lookup{.step = work->step, .read_version = 0, .answered_version = 0};
-  std::optional<std::int64_t> answered;
   {
     const ScopedStage timer(timers_, kStagePull);
     version = work->rows->wait().value_or(version);
-    answered = work->rows->answered_version();
   }
   work->inputs.begin(work->batch, access_.layout(), access_.on_device());
   {
@@ -45,8 +41,7 @@ StepDriver::Lookup StepDriver::look_up(Work* work, std::int64_t version) {
     work->rows->pool(work->batch, work->inputs.pooled(), work->inputs.mask());
   }
   take_restored(*work);  // instead of what was pooled; to the rows the two are the same
-  lookup.read_version = work->read_version;
-  lookup.answered_version = answered.value_or(lookup.read_version);
+  const Lookup lookup{.step = work->step, .read_version = work->read_version};
   const std::int64_t staleness = work->step - 1 - work->read_version;
   SATRAP_CHECK(options_.is_async || staleness <= options_.staleness.at(work->step),
                "lookup of step ", work->step, " read E_", work->read_version, ", bound is ",

@@ -29,14 +29,14 @@ StepQueue::StepQueue(std::int64_t first_step, const table::StalenessBound& stale
 // ------------------------------------------------------------------------------- planner side
 
 void StepQueue::add_free(Work* work) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_.push_back(work);
   changed_.notify_all();
 }
 
 Work* StepQueue::take_free() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || !free_.empty(); });
+  const MutexLock lock(mutex_);
+  while (!stopped_ && free_.empty()) changed_.wait(mutex_);
   return stopped_ ? nullptr : take(free_);
 }
 
@@ -45,7 +45,7 @@ bool StepQueue::wait_for_room(std::int64_t capacity) {
 }
 
 void StepQueue::add_planned(Work* work) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SATRAP_CHECK(work->step == last_planned_ + 1, "step ", work->step, " is planned after step ",
                last_planned_);
   last_planned_ = work->step;
@@ -54,7 +54,7 @@ void StepQueue::add_planned(Work* work) {
 }
 
 void StepQueue::close_planned() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   closed_ = true;
   changed_.notify_all();
 }
@@ -62,20 +62,20 @@ void StepQueue::close_planned() {
 // -------------------------------------------------------------------------------- driver side
 
 Work* StepQueue::first_planned() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || closed_ || !planned_.empty(); });
+  const MutexLock lock(mutex_);
+  while (!stopped_ && !closed_ && planned_.empty()) changed_.wait(mutex_);
   return stopped_ || planned_.empty() ? nullptr : planned_.front();
 }
 
 Work* StepQueue::take_gradient() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || ended() || !gradients_.empty(); });
+  const MutexLock lock(mutex_);
+  while (!stopped_ && !ended() && gradients_.empty()) changed_.wait(mutex_);
   return stopped_ ? nullptr : take(gradients_);
 }
 
 void StepQueue::pass_on(Work* work) {
   const std::int64_t staleness = std::max<std::int64_t>(0, work->step - 1 - work->read_version);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SATRAP_CHECK(!planned_.empty() && planned_.front() == work, "step ", work->step,
                " is looked up out of order");
   planned_.pop_front();
@@ -88,7 +88,7 @@ void StepQueue::pass_on(Work* work) {
 }
 
 void StepQueue::retire(Work* work) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SATRAP_CHECK(work->step == last_retired_ + 1, "step ", work->step, " is retired after step ",
                last_retired_);
   last_retired_ = work->step;
@@ -100,12 +100,14 @@ void StepQueue::retire(Work* work) {
 
 Work* StepQueue::take_looked_up(const std::atomic<bool>* stop) {
   constexpr std::chrono::milliseconds kPoll(50);  // a signal cannot notify
-  std::unique_lock lock(mutex_);
-  const auto ready = [&] { return stopped_ || ended() || !looked_up_.empty(); };
+  const MutexLock lock(mutex_);
   is_wanted_ = looked_up_.empty();
   if (is_wanted_) changed_.notify_all();
-  while (!changed_.wait_for(lock, kPoll, ready)) {
+  auto next_poll = std::chrono::steady_clock::now() + kPoll;
+  while (!stopped_ && !ended() && looked_up_.empty()) {
+    if (changed_.wait_until(mutex_, next_poll)) continue;
     if (stop != nullptr && stop->load()) return nullptr;
+    next_poll = std::chrono::steady_clock::now() + kPoll;
   }
   is_wanted_ = false;
   if (error_) std::rethrow_exception(error_);
@@ -115,13 +117,13 @@ Work* StepQueue::take_looked_up(const std::atomic<bool>* stop) {
 }
 
 void StepQueue::submit_gradient(Work* work) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gradients_.push_back(work);
   changed_.notify_all();
 }
 
 void StepQueue::finish(Work* work) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SATRAP_CHECK(work->step == last_finished_ + 1, "step ", work->step, " is finished after step ",
                last_finished_);
   last_finished_ = work->step;
@@ -135,35 +137,36 @@ void StepQueue::release(Work* work) {
 }
 
 void StepQueue::wait_retired(std::int64_t step) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return retired(step); });
+  const MutexLock lock(mutex_);
+  while (!retired(step)) changed_.wait(mutex_);
   if (error_) std::rethrow_exception(error_);
 }
 
 void StepQueue::wait_passed(std::int64_t retired, std::int64_t looked_up) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock,
-                [&] { return stopped_ || (last_retired_ >= retired && has_looked_up(looked_up)); });
+  const MutexLock lock(mutex_);
+  while (!stopped_ && (last_retired_ < retired || !has_looked_up(looked_up))) {
+    changed_.wait(mutex_);
+  }
   if (error_) std::rethrow_exception(error_);
 }
 
 bool StepQueue::wait_retired_until(std::int64_t step,
                                    std::chrono::steady_clock::time_point deadline) {
-  std::unique_lock lock(mutex_);
-  const bool is_retired = changed_.wait_until(lock, deadline, [&] { return retired(step); });
+  const MutexLock lock(mutex_);
+  while (!retired(step) && changed_.wait_until(mutex_, deadline)) continue;
   if (error_) std::rethrow_exception(error_);
-  return is_retired;
+  return retired(step);
 }
 
 bool StepQueue::has_ended() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended();
 }
 
 std::vector<PendingLookup> StepQueue::pending_lookups(std::int64_t step) {
   const std::int64_t last = staleness_.last_reader(step - 1);
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || has_looked_up(last); });
+  const MutexLock lock(mutex_);
+  while (!stopped_ && !has_looked_up(last)) changed_.wait(mutex_);
   if (error_) std::rethrow_exception(error_);
   std::vector<PendingLookup> pending;
   for (const Work* work : looked_up_) {
@@ -177,30 +180,31 @@ std::vector<PendingLookup> StepQueue::pending_lookups(std::int64_t step) {
 // ----------------------------------------------------------------------------------- any side
 
 void StepQueue::stop() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
 }
 
 void StepQueue::fail(std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!error_) error_ = std::move(error);
   stopped_ = true;
   changed_.notify_all();
 }
 
 bool StepQueue::is_stopped() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return stopped_;
 }
 
 void StepQueue::wait_stopped_for(std::chrono::milliseconds time) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, time, [&] { return stopped_; });
+  const MutexLock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (!stopped_ && changed_.wait_until(mutex_, until)) continue;
 }
 
 std::vector<std::int64_t> StepQueue::staleness_histogram() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return histogram_;
 }
 

@@ -1,10 +1,10 @@
 #include <cstddef>
 #include <string_view>
 
-#include "data_set.h"
-#include "fields.h"
-#include "file_lines.h"
-#include "parts.h"
+#include "src/prepare/data_set.h"
+#include "src/prepare/fields.h"
+#include "src/prepare/file_lines.h"
+#include "src/prepare/parts.h"
 
 namespace satrap::prepare {
 namespace {

@@ -1,9 +1,9 @@
-#include "configuration_writer.h"
+#include "src/prepare/configuration_writer.h"
 
 #include <filesystem>
 
-#include "configurations.h"
 #include "satrap/core/file.h"
+#include "src/prepare/configurations.h"
 
 namespace satrap::prepare {
 

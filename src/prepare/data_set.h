@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "workspace.h"
+#include "src/prepare/workspace.h"
 
 namespace satrap::prepare {
 
@@ -27,7 +27,7 @@ struct DataSet {
 
 const std::vector<DataSet>& data_sets();
 
-// What each of them does is said in datasets/<name>/README.md. `paths`: those of DataSet::files.
+// datasets/<name>/README.md says what each of them does. `paths`: those of DataSet::files.
 
 void prepare_criteo(Workspace& workspace, const std::vector<std::string>& paths);
 void prepare_criteo_1tb(Workspace& workspace, const std::vector<std::string>& paths);

@@ -1,4 +1,4 @@
-#include "data_set.h"
+#include "src/prepare/data_set.h"
 
 namespace satrap::prepare {
 namespace {

@@ -1,4 +1,4 @@
-#include "fields.h"
+#include "src/prepare/fields.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "file_lines.h"
+#include "src/prepare/file_lines.h"
 
 #include <algorithm>
 #include <filesystem>

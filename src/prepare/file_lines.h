@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "line_block.h"
 #include "satrap/data/text_lines.h"
+#include "src/prepare/line_block.h"
 
 namespace satrap::prepare {
 

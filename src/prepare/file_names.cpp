@@ -1,4 +1,4 @@
-#include "file_names.h"
+#include "src/prepare/file_names.h"
 
 #include <algorithm>
 #include <cctype>

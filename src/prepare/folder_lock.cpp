@@ -1,4 +1,4 @@
-#include "folder_lock.h"
+#include "src/prepare/folder_lock.h"
 
 #include <array>
 #include <cerrno>

@@ -5,14 +5,14 @@
 #include <optional>
 #include <string_view>
 
-#include "data_set.h"
-#include "fields.h"
-#include "file_lines.h"
-#include "parts.h"
 #include "satrap/core/error.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/text.h"
 #include "satrap/data/text_lines.h"
+#include "src/prepare/data_set.h"
+#include "src/prepare/fields.h"
+#include "src/prepare/file_lines.h"
+#include "src/prepare/parts.h"
 
 namespace satrap::prepare {
 namespace {

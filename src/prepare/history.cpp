@@ -1,4 +1,4 @@
-#include "history.h"
+#include "src/prepare/history.h"
 
 #include <utility>
 

@@ -9,8 +9,8 @@
 
 namespace satrap::prepare {
 
-/// What one user did before some moment: the last events, each with the same columns. Users come
-/// one after the other, and the events of a user in the order of time.
+/// The events of one user before some moment: the last events, each with the same columns. Users
+/// come one after the other, and the events of a user in the order of time.
 class History {
  public:
   History(std::size_t max_events, std::size_t num_columns)

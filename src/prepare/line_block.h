@@ -29,7 +29,7 @@ struct LineBlock {
   std::string place(std::int64_t i) const { return file + ":" + std::to_string(first_line + i); }
 };
 
-/// Where the rows of a preparation come from, in a fixed order. One thread at a time.
+/// The source of the rows of a preparation, in a fixed order. One thread at a time.
 class LineSource {
  public:
   virtual ~LineSource() = default;

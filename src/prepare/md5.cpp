@@ -1,4 +1,4 @@
-#include "md5.h"
+#include "src/prepare/md5.h"
 
 #include <algorithm>
 #include <array>

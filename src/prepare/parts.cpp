@@ -1,13 +1,13 @@
-#include "parts.h"
+#include "src/prepare/parts.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
-#include "file_names.h"
 #include "satrap/data/compress.h"
 #include "satrap/data/output_file.h"
+#include "src/prepare/file_names.h"
 
 namespace satrap::prepare {
 namespace {

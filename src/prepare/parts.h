@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "line_block.h"
-#include "workspace.h"
+#include "src/prepare/line_block.h"
+#include "src/prepare/workspace.h"
 
 namespace satrap::prepare {
 

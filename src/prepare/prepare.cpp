@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "configuration_writer.h"
-#include "data_set.h"
-#include "md5.h"
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
-#include "workspace.h"
+#include "src/prepare/configuration_writer.h"
+#include "src/prepare/data_set.h"
+#include "src/prepare/md5.h"
+#include "src/prepare/workspace.h"
 
 namespace satrap::prepare {
 namespace {

@@ -1,4 +1,4 @@
-#include "sorted_lines.h"
+#include "src/prepare/sorted_lines.h"
 
 #include <algorithm>
 #include <charconv>

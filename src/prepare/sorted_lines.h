@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "line_block.h"
 #include "satrap/data/text_lines.h"
-#include "workspace.h"
+#include "src/prepare/line_block.h"
+#include "src/prepare/workspace.h"
 
 namespace satrap::prepare {
 
-/// What lines are sorted by: the first number, then the second, then the order in which they came.
+/// The order of lines: the first number, then the second, then the order in which they came.
 struct SortKey {
   std::int64_t first = 0, second = 0;
   friend auto operator<=>(const SortKey&, const SortKey&) = default;

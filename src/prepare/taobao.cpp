@@ -7,14 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "data_set.h"
-#include "fields.h"
-#include "file_lines.h"
-#include "history.h"
-#include "parts.h"
 #include "satrap/core/error.h"
 #include "satrap/core/json.h"
-#include "sorted_lines.h"
+#include "src/prepare/data_set.h"
+#include "src/prepare/fields.h"
+#include "src/prepare/file_lines.h"
+#include "src/prepare/history.h"
+#include "src/prepare/parts.h"
+#include "src/prepare/sorted_lines.h"
 
 namespace satrap::prepare {
 namespace {

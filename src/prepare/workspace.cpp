@@ -1,4 +1,4 @@
-#include "workspace.h"
+#include "src/prepare/workspace.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "configuration_writer.h"
-#include "configurations.h"
-#include "file_names.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/json.h"
 #include "satrap/core/text.h"
+#include "src/prepare/configuration_writer.h"
+#include "src/prepare/configurations.h"
+#include "src/prepare/file_names.h"
 
 namespace satrap::prepare {
 namespace {
@@ -33,7 +33,7 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What must be the same for a preparation to continue. The number of threads need not be.
+/// The inputs that must be the same for a preparation to continue; the number of threads need not.
 Json inputs_of(const Request& request, const std::vector<std::string>& sources) {
   Json files = Json::array();
   for (const std::string& source : sources) {
@@ -92,7 +92,7 @@ void remove_part(const std::string& path) {
   if (!fs::is_directory(fs::symlink_status(path))) remove_all(path);
 }
 
-/// What must be removed if another preparation replaces this one: its pieces, also one that is not
+/// The pieces to remove if another preparation replaces this one, also one that is not
 /// counted because the preparation was killed before that.
 Json replaced_by_another(const Json& manifest) {
   if (manifest.contains(kReplaced)) return manifest.at(kReplaced);

@@ -8,11 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "folder_lock.h"
-#include "line_block.h"
 #include "satrap/core/progress_line.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/prepare/prepare.h"
+#include "src/prepare/folder_lock.h"
+#include "src/prepare/line_block.h"
 
 namespace satrap::prepare {
 
@@ -37,7 +37,7 @@ class Workspace {
   /// A folder for what is removed at the end.
   std::string temporary_path(const std::string& name) const { return work_folder() + "/" + name; }
 
-  /// What a stage has found out; null if it is not done.
+  /// The result of a stage; null if it is not done.
   const nlohmann::ordered_json* stage(const std::string& name) const;
   void finish_stage(const std::string& name, nlohmann::ordered_json found);
 

@@ -40,17 +40,6 @@ class DividedKeys {
     return {part_begin_[at], part_begin_[at + 1]};
   }
 
-  /// Keys of all tables that belong to `worker`.
-  std::size_t part_size(std::int64_t worker) const {
-    std::int64_t size = 0;
-    const auto num_tables = static_cast<std::int64_t>(table_begin_.size()) - 1;
-    for (std::int64_t table = 0; table < num_tables; ++table) {
-      const Range range = part(table, worker);
-      size += range.end - range.begin;
-    }
-    return static_cast<std::size_t>(size);
-  }
-
   /// Place of the values of key number `key`, of `table`, in the wire layout, in floats.
   std::int64_t value_begin(std::int64_t table, std::int64_t key, std::int64_t dim) const {
     const auto t = static_cast<std::size_t>(table);

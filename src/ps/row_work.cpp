@@ -57,57 +57,6 @@ void RowWork::read(table::Table& table,
   }
 }
 
-namespace {
-
-/// `version`: of the rank's copy; -1: none.
-RowAnswer answer_for(const RowHeader& row, std::int64_t version, std::int64_t least_version) {
-  if (version < 0) return RowAnswer::kSent;
-  if (version >= std::int64_t{row.last_step}) return RowAnswer::kUnchanged;
-  return version >= least_version ? RowAnswer::kKept : RowAnswer::kSent;
-}
-
-}  // namespace
-
-void RowWork::read_changed(table::Table& table,
-                           const CopyRules& rules,
-                           std::span<const Key> keys,
-                           std::span<const CopyAge> ages,
-                           std::span<table::RowPointer> rows,
-                           SentRows& sent,
-                           FloatType encoding,
-                           std::span<RowAnswer> answers,
-                           std::byte* out) {
-  const RowLayout& layout = table.layout();
-  const std::int64_t bytes = bytes_of(encoding) * layout.dim;
-  floats_.resize(std::max(floats_.size(), index(layout.dim)));
-  const auto weights = std::span(floats_).first(index(layout.dim));
-  for (std::size_t begin = 0; begin < keys.size(); begin += kRowsPerBlock) {
-    const std::size_t end = std::min(begin + kRowsPerBlock, keys.size());
-    table.find_or_insert(keys.subspan(begin, end - begin), rows.subspan(begin, end - begin),
-                         rules.step);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i + kAhead < end) prefetch_read(rows[i + kAhead], layout.state_offset);
-      std::int64_t version = -1;
-      if (ages[i] != kNoCopy) {
-        // Answers to earlier pulls that are still on their way make the copy newer.
-        version = sent.version(keys[i]);
-        if (ages[i] != kUnknownAge) version = std::max(version, rules.step - 1 - ages[i]);
-      }
-      answers[i] = answer_for(table::header_of(rows[i]), version, rules.least_version);
-      if (answers[i] == RowAnswer::kKept) continue;
-      sent.note(keys[i], rules.read_version);
-      if (answers[i] == RowAnswer::kUnchanged) continue;
-      if (encoding == FloatType::kFp32) {
-        layout.read_weights(rows[i], reinterpret_cast<float*>(out));
-      } else {
-        layout.read_weights(rows[i], weights.data());
-        encode_floats(encoding, weights, {out, index(bytes)});
-      }
-      out += bytes;
-    }
-  }
-}
-
 void RowWork::look_up(const table::Table& table,
                       std::span<const Key> keys,
                       FloatType encoding,

@@ -7,12 +7,9 @@
 
 #include "satrap/core/float_codec.h"
 #include "satrap/core/ids.h"
-#include "satrap/ps/shard_job.h"
 #include "satrap/table/row.h"
 #include "satrap/table/table.h"
 #include "src/ps/gradient_merge.h"
-#include "src/ps/sent_rows.h"
-#include "src/ps/shard_wire.h"
 
 namespace satrap::ps {
 
@@ -27,25 +24,6 @@ class RowWork {
             std::span<table::RowPointer> rows,  // [n] out
             FloatType encoding,
             std::byte* out);  // [n, dim] encoded, out
-
-  /// How the copies of a rank fare at one of its pulls.
-  struct CopyRules {
-    std::int64_t step;           // of the pull
-    std::int64_t read_version;   // at least; as the rank will hear it
-    std::int64_t least_version;  // of a copy that need not be the newest
-  };
-
-  /// As read, for a rank that has copies of some rows: decides on an answer for each and writes the
-  /// weights of those that are sent, one after the other.
-  void read_changed(table::Table& table,
-                    const CopyRules& rules,
-                    std::span<const Key> keys,          // [n]
-                    std::span<const CopyAge> ages,      // [n]
-                    std::span<table::RowPointer> rows,  // [n] out
-                    SentRows& sent,                     // to the rank
-                    FloatType encoding,
-                    std::span<RowAnswer> answers,  // [n] out
-                    std::byte* out);               // [number sent, dim] encoded, out
 
   /// As read, but a missing row is not created; its initial weights are written.
   void look_up(const table::Table& table,

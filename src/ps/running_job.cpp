@@ -8,7 +8,6 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
-#include "src/ps/pack_answer.h"
 
 namespace satrap::ps {
 namespace {
@@ -82,7 +81,7 @@ OpenStep& RunningJob::open_step(Rank& rank, std::int64_t step) {
 void RunningJob::fail(const std::string& message) {
   std::vector<Waiter> waiters;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (has_failed_) return;
     failure_ = message;
     has_failed_ = true;
@@ -93,7 +92,7 @@ void RunningJob::fail(const std::string& message) {
 }
 
 std::string RunningJob::failure() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_;
 }
 
@@ -106,7 +105,7 @@ void RunningJob::throw_if_failed() {
 /// In memory of a step whose push has come: few are open at a time, and an answer may be large.
 void RunningJob::keep_answer(Rank& rank, OpenStep& step, std::span<const std::byte> reply) {
   {
-    const std::lock_guard lock(rank.mutex);
+    const MutexLock lock(rank.mutex);
     if (!rank.spare_answers.empty()) {
       step.kept_answer = std::move(rank.spare_answers.back());
       rank.spare_answers.pop_back();
@@ -123,10 +122,7 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
   lower(step.read_version, read_version);
   if (step.parts_left.fetch_sub(1) != 1) return;
   const std::int64_t version = step.read_version;
-  std::span<std::byte> reply = step.reply;
-  if (config.keeps_copies && !has_failed_) {
-    reply = reply.first(pack_answer(layout, step.keys, step.answers, step.pull_encoding, reply));
-  }
+  const std::span<std::byte> reply = step.reply;
   Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
   if (!has_failed_) {
     write_prefix(reply, version);
@@ -134,7 +130,7 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
   }
   std::unique_ptr<net::ServerCall> call, repeated;
   {
-    const std::lock_guard lock(rank.mutex);
+    const MutexLock lock(rank.mutex);
     call = std::move(step.pull_call);
     repeated = std::move(step.repeated_call);
     if (!has_failed_) {
@@ -151,14 +147,14 @@ void RunningJob::finish_part_of_pull(OpenStep& step, std::int64_t read_version) 
     return;
   }
   if (repeated) answer_with_copy(*repeated, reply);
-  call->send(std::ssize(reply));
+  call->send();
 }
 
 void RunningJob::finish_part_of_push(OpenStep& step) {
   if (step.parts_left.fetch_sub(1) != 1) return;
   std::unique_ptr<net::ServerCall> call;  // its memory returns to the transport, outside the lock
   Rank& rank = *ranks_[static_cast<std::size_t>(step.rank)];
-  const std::lock_guard lock(rank.mutex);
+  const MutexLock lock(rank.mutex);
   call = std::move(step.push_call);
   rank.held_pushes -= call != nullptr;
   step.state = OpenStep::State::kFree;
@@ -181,7 +177,7 @@ void RunningJob::finish_part_of_dense(DenseRequest& request, double num_updates)
   if (request.parts_left.fetch_sub(1) != 1) return;
   if (request.gradient != nullptr) {
     Rank& rank = *ranks_[static_cast<std::size_t>(request.rank)];
-    const std::lock_guard lock(rank.mutex);
+    const MutexLock lock(rank.mutex);
     --rank.dense_pushes_under_way;
   }
   if (request.call->is_answered()) return;
@@ -210,7 +206,7 @@ std::int64_t RunningJob::applied() const {
 
 void RunningJob::wait_applied(std::int64_t step, std::unique_ptr<net::ServerCall>& call) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (has_failed_) throw Error(ErrorCode::kUnavailable, failure_);
     waiters_.push_back({step, std::move(call)});
     ++num_waiters_;  // before applied() is read: either a worker sees the waiter or this thread
@@ -222,7 +218,7 @@ void RunningJob::wait_applied(std::int64_t step, std::unique_ptr<net::ServerCall
 void RunningJob::answer_waiters() {
   std::vector<std::unique_ptr<net::ServerCall>> done;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::int64_t step = applied();
     std::erase_if(waiters_, [&](Waiter& waiter) {
       if (waiter.step > step) return false;
@@ -245,7 +241,7 @@ ShardStats RunningJob::stats() {
   stats.applied_step = applied();
   stats.repeated_requests = num_repeated;
   for (const auto& rank : ranks_) {
-    const std::lock_guard lock(rank->mutex);
+    const MutexLock lock(rank->mutex);
     stats.staleness_histogram.resize(rank->staleness_histogram.size());
     for (std::size_t s = 0; s < rank->staleness_histogram.size(); ++s) {
       stats.staleness_histogram[s] += rank->staleness_histogram[s];

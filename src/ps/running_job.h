@@ -7,12 +7,11 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/net/server.h"
 #include "satrap/ps/shard_job.h"
 #include "satrap/table/row.h"
@@ -39,8 +38,6 @@ struct OpenStep {
   std::unique_ptr<net::ServerCall> pull_call, repeated_call;
   FloatType pull_encoding{};
   std::int64_t least_version = 0;
-  std::vector<CopyAge> copy_ages;  // [num_keys] where ranks keep copies
-  std::vector<RowAnswer> answers;  // [num_keys] the same; workers write those of their own parts
   std::span<std::byte> reply;
   std::atomic<std::int64_t> read_version = 0;  // smallest over the workers so far
   std::vector<std::byte> kept_answer;          // until the push, see keeps_answers()
@@ -104,17 +101,21 @@ class RunningJob {
 
   /// One rank's side.
   struct Rank {
-    std::mutex mutex;
-    std::int64_t last_pulled = 0, last_pushed = 0;
-    std::int64_t end_of_pulls = 0;   // no pull after this step
-    std::int64_t least_version = 0;  // wanted by a pull so far
-    std::int64_t held_pushes = 0;
-    std::int64_t last_dense_push = 0, dense_pushes_under_way = 0;
-    std::map<std::uint64_t, std::uint64_t>
-        last_puts;                                // RequestTag::client: highest sequence accepted
-    std::vector<std::unique_ptr<OpenStep>> open;  // [open_steps], by step modulo its size
-    std::vector<std::int64_t> staleness_histogram;
-    std::vector<std::vector<std::byte>> spare_answers;  // memory for answers that are kept
+    Mutex mutex;
+    std::int64_t last_pulled SATRAP_GUARDED_BY(mutex) = 0;
+    std::int64_t last_pushed SATRAP_GUARDED_BY(mutex) = 0;
+    std::int64_t end_of_pulls SATRAP_GUARDED_BY(mutex) = 0;   // no pull after this step
+    std::int64_t least_version SATRAP_GUARDED_BY(mutex) = 0;  // wanted by a pull so far
+    std::int64_t held_pushes SATRAP_GUARDED_BY(mutex) = 0;
+    std::int64_t last_dense_push SATRAP_GUARDED_BY(mutex) = 0;
+    std::int64_t dense_pushes_under_way SATRAP_GUARDED_BY(mutex) = 0;
+    // RequestTag::client: highest sequence accepted
+    std::map<std::uint64_t, std::uint64_t> last_puts SATRAP_GUARDED_BY(mutex);
+    // [open_steps], by step modulo its size
+    std::vector<std::unique_ptr<OpenStep>> open SATRAP_GUARDED_BY(mutex);
+    std::vector<std::int64_t> staleness_histogram SATRAP_GUARDED_BY(mutex);
+    // Memory for answers that are kept.
+    std::vector<std::vector<std::byte>> spare_answers SATRAP_GUARDED_BY(mutex);
   };
 
   /// A snapshot, from the request to the last file. Guarded by snapshot_mutex.
@@ -148,16 +149,16 @@ class RunningJob {
   bool has_limits() const;
 
   /// Whether a repeated pull gets the bytes of the first answer, and not the rows as they are then.
-  bool keeps_answers() const { return config.deterministic || config.keeps_copies || has_limits(); }
+  bool keeps_answers() const { return config.deterministic || has_limits(); }
 
-  /// Once the push of a step has come, its pull is not repeated. The caller holds the rank's mutex.
-  void release_answer(Rank& rank, OpenStep& step);
+  /// Once the push of a step has come, its pull is not repeated.
+  void release_answer(Rank& rank, OpenStep& step) SATRAP_REQUIRES(rank.mutex);
 
   Rank& rank_of(const net::RequestTag& tag);  // throws Error(kInvalidData)
-  OpenStep& open_step(Rank& rank, std::int64_t step);
+  OpenStep& open_step(Rank& rank, std::int64_t step) SATRAP_REQUIRES(rank.mutex);
 
   // ---- the end of a job. `gate` is held shared while requests are accepted.
-  std::shared_mutex gate;
+  SharedMutex gate;
   std::atomic<bool> is_abandoned = false;  // another begin has arrived
 
   /// All waiting and later requests get this message. The first call counts.
@@ -173,10 +174,10 @@ class RunningJob {
   void finish_part_of_dense(DenseRequest& request, double num_updates);
   void note_applied(std::int64_t worker, std::int64_t step);
 
-  // ---- dense parameters of an async job: put once, guarded by dense_mutex
-  std::mutex dense_mutex;
-  std::shared_ptr<DensePart> dense;
-  net::RequestTag dense_tag{};  // of the put
+  // ---- dense parameters of an async job: put once
+  Mutex dense_mutex;
+  std::shared_ptr<DensePart> dense SATRAP_GUARDED_BY(dense_mutex);
+  net::RequestTag dense_tag SATRAP_GUARDED_BY(dense_mutex){};  // of the put
 
   // ---- progress
   std::int64_t applied() const;
@@ -185,8 +186,8 @@ class RunningJob {
   std::atomic<std::int64_t> num_repeated = 0;
 
   // ---- snapshots
-  std::mutex snapshot_mutex;
-  std::unique_ptr<Snapshot> snapshot;
+  Mutex snapshot_mutex;
+  std::unique_ptr<Snapshot> snapshot SATRAP_GUARDED_BY(snapshot_mutex);
   std::atomic<std::int64_t> highest_mark = 0;   // last_step of any row
   std::atomic<std::int64_t> snapshot_mark = 0;  // of the last snapshot: it has rows up to this
 
@@ -203,9 +204,9 @@ class RunningJob {
   std::vector<std::atomic<std::int64_t>> applied_;  // [num_workers]
   std::atomic<std::int64_t> num_waiters_ = 0;
   std::atomic<bool> has_failed_ = false;
-  std::mutex mutex_;
-  std::vector<Waiter> waiters_;
-  std::string failure_;
+  Mutex mutex_;
+  std::vector<Waiter> waiters_ SATRAP_GUARDED_BY(mutex_);
+  std::string failure_ SATRAP_GUARDED_BY(mutex_);
 };
 
 /// Sends the answer to one call also to another call of the same request.

@@ -8,6 +8,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_group.h"
 #include "satrap/net/net_error.h"
 #include "src/ps/shard_request.h"
@@ -70,7 +71,7 @@ Shard::Shard(std::vector<table::TableSpec> tables, std::uint64_t seed, ShardServ
 
 Shard::~Shard() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (begin_) begin_->is_abandoned = true;
     if (job_) job_->is_abandoned = true;
   }
@@ -90,7 +91,7 @@ void Shard::handle(Call& call) {
   if (op > ShardOp::kPut || op < ShardOp::kBegin) refuse("unknown operation ", call->op());
   const RequestPrefix prefix = prefix_of(*call);
   const std::shared_ptr<RunningJob> job = job_of(prefix.session);
-  const std::shared_lock gate(job->gate);
+  const SharedLock gate(job->gate);
   job->throw_if_failed();
   job->rank_of(call->tag());
   switch (op) {
@@ -129,7 +130,7 @@ void Shard::handle(Call& call) {
 }
 
 std::shared_ptr<RunningJob> Shard::job_of(std::uint64_t session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (job_ && job_->config.session == session) return job_;
   if (!begin_) {
     throw Error(
@@ -149,15 +150,16 @@ std::shared_ptr<RunningJob> Shard::job_of(std::uint64_t session) {
 
 void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
   struct Done {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::size_t left;
-    std::exception_ptr error;
+    explicit Done(std::size_t count) : left(count) {}
+
+    Mutex mutex;
+    CondVar changed;
+    std::size_t left SATRAP_GUARDED_BY(mutex);
+    std::exception_ptr error SATRAP_GUARDED_BY(mutex);
   };
-  const auto done = std::make_shared<Done>();
-  done->left = workers_.size();
+  const auto done = std::make_shared<Done>(workers_.size());
   {
-    const std::lock_guard lock(action_mutex_);
+    const MutexLock lock(action_mutex_);
     for (auto& worker : workers_) {
       worker->run([done, &action](ShardWorker& self) {
         std::exception_ptr error;
@@ -166,15 +168,15 @@ void Shard::run_on_workers(const std::function<void(ShardWorker&)>& action) {
         } catch (...) {
           error = std::current_exception();
         }
-        const std::lock_guard inner(done->mutex);
+        const MutexLock inner(done->mutex);
         if (error) done->error = error;
         --done->left;
         done->changed.notify_one();
       });
     }
   }
-  std::unique_lock lock(done->mutex);
-  done->changed.wait(lock, [&] { return done->left == 0; });
+  const MutexLock lock(done->mutex);
+  while (done->left > 0) done->changed.wait(done->mutex);
   if (done->error) std::rethrow_exception(done->error);
 }
 
@@ -185,11 +187,10 @@ void Shard::run_control() {
 // ---------------------------------------------------------------------------------- pull and push
 
 void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
-  const bool has_ages = job.config.keeps_copies;
-  const std::span<const Key> keys = has_ages ? keys_before_ages(*call) : keys_of(*call);
+  const std::span<const Key> keys = keys_of(*call);
   const std::int64_t number = call->tag().step;
   RunningJob::Rank& rank = job.rank_of(call->tag());
-  const std::lock_guard lock(rank.mutex);
+  const MutexLock lock(rank.mutex);
   OpenStep& step = job.open_step(rank, std::max<std::int64_t>(number, 0));
   if (number <= rank.last_pulled) {
     ++job.num_repeated;
@@ -212,13 +213,7 @@ void Shard::pull(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   }
   step.keys.assign(layout_, keys);
   step.rows.resize(keys.size());
-  step.reply = call->reply_space(reply_bytes(prefix.encoding, step.keys) +
-                                 (has_ages ? answers_bytes(std::ssize(keys)) : 0));
-  if (has_ages) {
-    const CopyAge* const ages = ages_after(keys);
-    step.copy_ages.assign(ages, ages + keys.size());
-    step.answers.resize(keys.size());
-  }
+  step.reply = call->reply_space(reply_bytes(prefix.encoding, step.keys));
   step.rank = call->tag().rank;
   step.step = number;
   step.pull_encoding = prefix.encoding;
@@ -273,7 +268,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   const std::int64_t number = call->tag().step;
   const std::span<const std::byte> body = body_of(*call);
   RunningJob::Rank& rank = job.rank_of(call->tag());
-  const std::lock_guard lock(rank.mutex);
+  const MutexLock lock(rank.mutex);
   if (number >= job.config.first_step && number <= rank.last_pushed) {
     ++job.num_repeated;
     return call->reply({});
@@ -314,7 +309,7 @@ void Shard::push(RunningJob& job, const RequestPrefix& prefix, Call& call) {
 void Shard::end_pulls(RunningJob& job, Call& call) {
   const std::int64_t number = call->tag().step;
   RunningJob::Rank& rank = job.rank_of(call->tag());
-  const std::lock_guard lock(rank.mutex);
+  const MutexLock lock(rank.mutex);
   if (number < rank.last_pulled) {
     refuse("pulls end with step ", number, ", step ", rank.last_pulled, " has been pulled");
   }

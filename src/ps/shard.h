@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "satrap/core/bounded_queue.h"
+#include "satrap/core/mutex.h"
 #include "satrap/net/server.h"
 #include "satrap/ps/shard_server.h"
 #include "satrap/table/table_spec.h"
@@ -70,7 +70,9 @@ class Shard {
   void run_control();
   void start_job(Begin& begin);
   void load_rows(const Begin& begin, RunningJob& job) const;
-  std::vector<Call> write_files(RunningJob& job, const std::string& directory);
+  std::vector<Call> write_files(RunningJob& job,
+                                RunningJob::Snapshot& snapshot,
+                                const std::string& directory);
   void begin_snapshots(const std::shared_ptr<RunningJob>& job, std::vector<Call> calls);
 
   const std::vector<table::TableSpec> tables_;
@@ -79,12 +81,12 @@ class Shard {
   const std::vector<std::string> table_lines_;
   const ShardLayout layout_, row_layout_;  // of weights, of whole rows
 
-  std::mutex mutex_;
-  std::shared_ptr<RunningJob> job_;       // the job of requests
-  std::shared_ptr<Begin> begin_;          // the last one
-  std::set<std::uint64_t> old_sessions_;  // always refused
+  Mutex mutex_;
+  std::shared_ptr<RunningJob> job_ SATRAP_GUARDED_BY(mutex_);       // the job of requests
+  std::shared_ptr<Begin> begin_ SATRAP_GUARDED_BY(mutex_);          // the last one
+  std::set<std::uint64_t> old_sessions_ SATRAP_GUARDED_BY(mutex_);  // always refused
 
-  std::mutex action_mutex_;  // all workers get actions in the same order
+  Mutex action_mutex_;  // all workers get actions in the same order
   std::vector<std::unique_ptr<ShardWorker>> workers_;
   std::shared_ptr<RunningJob> worked_job_;  // the workers'; of the control thread
   // Has room for more than all clients may have unanswered: push() never waits.

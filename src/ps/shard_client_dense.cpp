@@ -10,7 +10,7 @@
 
 namespace satrap::ps {
 
-void ShardClient::Impl::put_dense(const DenseVectors& values, const DenseOptimizer& optimizer) {
+void ShardClientImpl::put_dense(const DenseVectors& values, const DenseOptimizer& optimizer) {
   const auto size = std::ssize(values.parameters);
   SATRAP_CHECK(std::ssize(values.first) == size && std::ssize(values.second) == size, size,
                " parameters, ", values.first.size(), " and ", values.second.size(), " of state");
@@ -30,18 +30,19 @@ void ShardClient::Impl::put_dense(const DenseVectors& values, const DenseOptimiz
   });
 }
 
-void ShardClient::Impl::exchange_dense(std::int64_t step,
-                                       std::span<const float> gradient,
-                                       float scale,
-                                       double lr,
-                                       DenseExchange::State& exchange) {
+void ShardClientImpl::exchange_dense(std::int64_t step,
+                                     std::span<const float> gradient,
+                                     float scale,
+                                     double lr,
+                                     DenseExchange& dense_exchange) {
+  DenseExchange::State& exchange = dense_exchange.state();
   RequestPrefix prefix{};
   prefix.session = session_;
   prefix.scale = scale;
   prefix.lr = lr;
   const Deadline deadline = new_deadline();
-  exchange.shards.resize(index(options.num_shards));
-  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+  exchange.shards.resize(index(options_.num_shards));
+  for (std::int64_t s = 0; s < options_.num_shards; ++s) {
     const net::RequestBuffer push(
         endpoint_, {std::as_bytes(std::span(&prefix, 1)), std::as_bytes(stretch_of(gradient, s))});
     exchange.shards[index(s)].push_answer = dense_[index(s)]->call(
@@ -50,24 +51,30 @@ void ShardClient::Impl::exchange_dense(std::int64_t step,
   ask_for_dense(exchange, 1, std::ssize(gradient), deadline);
 }
 
-void ShardClient::Impl::wait_dense(DenseExchange::State& exchange, std::span<float> parameters) {
-  wait_for(exchange.shards, &DenseExchange::State::Shard::push_answer, kNothing);
-  take_dense(exchange, std::span(&parameters, 1));
+void ShardClientImpl::wait_dense(DenseExchange& exchange, std::span<float> parameters) {
+  wait_for(exchange.state().shards, &DenseExchange::State::Shard::push_answer, kNothing);
+  take_dense(exchange.state(), std::span(&parameters, 1));
 }
 
-double ShardClient::Impl::pull_dense_state(std::span<const std::span<float>> parts) {
+DenseVectors ShardClientImpl::pull_dense_state(std::int64_t num_parameters) {
+  DenseVectors values;
+  for (auto* part : {&values.parameters, &values.first, &values.second}) {
+    part->resize(index(num_parameters));
+  }
+  const std::span<float> parts[] = {values.parameters, values.first, values.second};
   DenseExchange::State exchange;
-  exchange.shards.resize(index(options.num_shards));
-  ask_for_dense(exchange, std::ssize(parts), std::ssize(parts[0]), new_deadline());
-  return take_dense(exchange, parts);
+  exchange.shards.resize(index(options_.num_shards));
+  ask_for_dense(exchange, std::ssize(parts), num_parameters, new_deadline());
+  values.num_updates = take_dense(exchange, parts);
+  return values;
 }
 
-void ShardClient::Impl::ask_for_dense(DenseExchange::State& exchange,
-                                      std::int64_t num_parts,
-                                      std::int64_t num_parameters,
-                                      Deadline deadline) {
+void ShardClientImpl::ask_for_dense(DenseExchange::State& exchange,
+                                    std::int64_t num_parts,
+                                    std::int64_t num_parameters,
+                                    Deadline deadline) {
   const std::uint32_t flags = num_parts > 1 ? kWithState : 0U;
-  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+  for (std::int64_t s = 0; s < options_.num_shards; ++s) {
     DenseExchange::State::Shard& part = exchange.shards[index(s)];
     const auto [begin, end] = stretch_of(num_parameters, s);
     part.reply.resize(sizeof(ReplyPrefix) + index(num_parts * (end - begin)) * sizeof(float));
@@ -76,8 +83,8 @@ void ShardClient::Impl::ask_for_dense(DenseExchange::State& exchange,
   }
 }
 
-double ShardClient::Impl::take_dense(DenseExchange::State& exchange,
-                                     std::span<const std::span<float>> parts) const {
+double ShardClientImpl::take_dense(DenseExchange::State& exchange,
+                                   std::span<const std::span<float>> parts) const {
   using Part = DenseExchange::State::Shard;
   double num_updates = std::numeric_limits<double>::max();
   wait_for(exchange.shards, &Part::pull_answer, [&](Part& part, Bytes answer) {

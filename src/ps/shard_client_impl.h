@@ -18,58 +18,52 @@
 
 namespace satrap::ps {
 
-/// Connections to all shards, and the division of requests among them. The functions are those of
-/// ShardClient; each group has its own file.
-class ShardClient::Impl {
+/// Connections to all shards, and the division of requests among them. Steps, dense parameters and
+/// whole rows have a file each.
+class ShardClientImpl final : public ShardClient {
  public:
-  Impl(const net::Endpoint& endpoint,
-       const std::shared_ptr<net::Store>& store,
-       const std::vector<table::TableSpec>& tables,
-       std::uint64_t seed,
-       const Options& options_in);
+  ShardClientImpl(const net::Endpoint& endpoint,
+                  const std::shared_ptr<net::Rendezvous>& store,
+                  const std::vector<table::TableSpec>& tables,
+                  std::uint64_t seed,
+                  const Options& options);
 
-  void begin(const ShardJob& job);
-  void join(std::uint64_t session);
+  void begin(const ShardJob& job) override;
+  void join(std::uint64_t session) override;
+  void begin_snapshot(std::int64_t step) override;
+  std::vector<SnapshotFile> write_snapshot(const std::string& directory) override;
+  std::vector<ShardStats> stats() override;
+  std::int64_t num_reconnects() const override;
+  void close_connections() override;
 
   void pull(std::int64_t step,
             std::span<const Key> keys,
-            std::int64_t least_version,
-            StepRows::State& rows);
-  void pull_changed(std::int64_t step,
-                    std::span<const Key> keys,
-                    std::span<const CopyAge> ages,
-                    std::int64_t least_version,
-                    StepRows::State& rows);
-  std::int64_t wait(StepRows::State& rows);  // returns the bytes of the answers
-  void prepare_push(StepRows::State& rows);
-  void push(std::int64_t step, StepRows::State& rows, bool skip);
-  void wait_pushed(StepRows::State& rows);
-  void end_pulls(std::int64_t step);
-  void wait_applied(std::int64_t step);
-  void look_up(std::span<const Key> keys, StepRows::State& rows);
+            StepRows& rows,
+            std::int64_t least_version) override;
+  std::int64_t max_pulls() const override { return kMaxPulls; }
+  void wait(StepRows& rows) override;
+  void prepare_push(StepRows& rows) override;
+  void push(std::int64_t step, StepRows& rows, bool skip) override;
+  void wait_pushed(StepRows& rows) override;
+  void end_pulls(std::int64_t step) override;
+  void wait_applied(std::int64_t step) override;
+  bool is_applied(std::int64_t step) override;
+  void lookup(std::span<const Key> keys, StepRows& rows) override;
+  void stop() override;
 
-  void fetch(std::span<const Key> keys, std::span<std::byte* const> rows);
-  void put(std::int64_t step, std::span<const Key> keys, std::span<const std::byte* const> rows);
-
-  void begin_snapshot(std::int64_t step);
-  std::vector<SnapshotFile> write_snapshot(const std::string& directory);
-  std::vector<ShardStats> stats();
-
-  void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer);
+  void put_dense(const DenseVectors& values, const DenseOptimizer& optimizer) override;
   void exchange_dense(std::int64_t step,
                       std::span<const float> gradient,
                       float scale,
                       double lr,
-                      DenseExchange::State& exchange);
-  void wait_dense(DenseExchange::State& exchange, std::span<float> parameters);
-  double pull_dense_state(std::span<const std::span<float>> parts);
+                      DenseExchange& exchange) override;
+  void wait_dense(DenseExchange& exchange, std::span<float> parameters) override;
+  DenseVectors pull_dense_state(std::int64_t num_parameters) override;
 
-  std::int64_t num_reconnects() const;
-  void stop();
-  void close_connections();
-
-  const Options options;
-  std::atomic<std::int64_t> bytes_pulled = 0;
+  void fetch(std::span<const Key> keys, std::span<std::byte* const> rows) override;
+  void put(std::int64_t step,
+           std::span<const Key> keys,
+           std::span<const std::byte* const> rows) override;
 
   static_assert(2 * kMaxDenseExchanges <= kMaxInFlight);
 
@@ -83,8 +77,8 @@ class ShardClient::Impl {
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   Deadline new_deadline() const {
-    const Deadline deadline = Deadline::after_ms(options.timeout_ms);
-    return options.stop == nullptr ? deadline : deadline.unless(*options.stop);
+    const Deadline deadline = Deadline::after_ms(options_.timeout_ms);
+    return options_.stop == nullptr ? deadline : deadline.unless(*options_.stop);
   }
 
   template <class Action>
@@ -107,7 +101,7 @@ class ShardClient::Impl {
 
   /// The range of dense vectors on shard `shard`: [begin, end).
   std::pair<std::int64_t, std::int64_t> stretch_of(std::int64_t size, std::int64_t shard) const {
-    return {shard * size / options.num_shards, (shard + 1) * size / options.num_shards};
+    return {shard * size / options_.num_shards, (shard + 1) * size / options_.num_shards};
   }
   template <class T>
   std::span<T> stretch_of(std::span<T> all, std::int64_t shard) const {
@@ -136,7 +130,7 @@ class ShardClient::Impl {
   void send_to_each(ShardOp op, std::int64_t step, RequestOf&& request_of) {
     const Deadline deadline = new_deadline();
     std::vector<Pending> answers;
-    for (std::int64_t s = 0; s < options.num_shards; ++s) {
+    for (std::int64_t s = 0; s < options_.num_shards; ++s) {
       answers.push_back(others_[index(s)]->call(op_of(op), step, request_of(s),
                                                 std::span<std::byte>(), deadline));
     }
@@ -166,10 +160,8 @@ class ShardClient::Impl {
                     std::int64_t step,
                     const RequestPrefix& prefix,
                     std::span<const Key> keys,
-                    std::span<const CopyAge> ages,  // [num_keys]; or none: of a plain request
                     StepRows::State& rows);
   void take_rows(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
-  void take_changed(StepRows::State& rows, StepRows::State::Shard& part, Bytes reply) const;
 
   /// Requests parameters, and with three parts the optimizer's state.
   void ask_for_dense(DenseExchange::State& exchange,
@@ -179,6 +171,7 @@ class ShardClient::Impl {
   /// Receives parts of [num_parts, size] values into `parts`; returns the least number of updates.
   double take_dense(DenseExchange::State& exchange, std::span<const std::span<float>> parts) const;
 
+  const Options options_;
   const net::Endpoint& endpoint_;
   const std::vector<std::string> lines_;
   std::vector<std::int64_t> dims_;        // [num_tables]

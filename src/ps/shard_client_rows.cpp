@@ -30,12 +30,12 @@ void for_each_row(const StepRows::State& parts,
 
 }  // namespace
 
-void ShardClient::Impl::fetch(std::span<const Key> keys, std::span<std::byte* const> rows) {
+void ShardClientImpl::fetch(std::span<const Key> keys, std::span<std::byte* const> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   const Deadline deadline = new_deadline();
   StepRows::State parts;
-  parts.divide(keys, row_floats_, options.num_shards);
-  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+  parts.divide(keys, row_floats_, options_.num_shards);
+  for (std::int64_t s = 0; s < options_.num_shards; ++s) {
     RowsPart& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     part.reply.resize(sizeof(ReplyPrefix) + index(part.num_values * kFloatBytes));
@@ -57,14 +57,14 @@ void ShardClient::Impl::fetch(std::span<const Key> keys, std::span<std::byte* co
   });
 }
 
-void ShardClient::Impl::put(std::int64_t step,
-                            std::span<const Key> keys,
-                            std::span<const std::byte* const> rows) {
+void ShardClientImpl::put(std::int64_t step,
+                          std::span<const Key> keys,
+                          std::span<const std::byte* const> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   const Deadline deadline = new_deadline();
   StepRows::State parts;
-  parts.divide(keys, row_floats_, options.num_shards);
-  for (std::int64_t s = 0; s < options.num_shards; ++s) {
+  parts.divide(keys, row_floats_, options_.num_shards);
+  for (std::int64_t s = 0; s < options_.num_shards; ++s) {
     RowsPart& part = parts.shards[index(s)];
     if (part.num_keys == 0) continue;
     const std::int64_t bytes_of_rows = part.num_values * kFloatBytes;

@@ -7,6 +7,7 @@
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/log.h"
+#include "satrap/core/mutex.h"
 #include "satrap/table/row_file.h"
 #include "src/ps/shard.h"
 
@@ -53,19 +54,19 @@ class Meeting {
   explicit Meeting(std::size_t size) : left_(size) {}
 
   void meet(const std::function<void()>& act) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (--left_ == 0) {
       act();
       changed_.notify_all();
     } else {
-      changed_.wait(lock, [this] { return left_ == 0; });
+      while (left_ > 0) changed_.wait(mutex_);
     }
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t left_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::size_t left_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -100,12 +101,6 @@ void Shard::check_job(const ShardJob& job) const {
   if (job.async && std::ranges::any_of(tables_, has_limits)) {
     invalid("tables with limits need steps in their order, which async has not");
   }
-  if (job.keeps_copies && (job.async || job.is_cached)) {
-    invalid(concat("copies of rows ", job.async ? "in async mode" : "behind a cache"));
-  }
-  if (job.keeps_copies && std::ranges::any_of(tables_, has_limits)) {
-    invalid("copies of rows of tables with limits, which would take them for unused");
-  }
   if (job.first_step < 1 || job.first_step > kMaxStep) {
     invalid(concat("first step ", job.first_step, ", allowed: 1 to ", kMaxStep));
   }
@@ -124,7 +119,7 @@ void Shard::begin(Call& call) {
   check_tables(message.tables);
   check_job(message.job);
   const std::uint64_t session = message.job.session;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (begin_ && begin_->job.session == session) {
     if (!is_same(begin_->tag, call->tag())) invalid("a second begin of the same session");
     begin_->calls.push_back(std::move(call));
@@ -150,7 +145,7 @@ void Shard::begin(Call& call) {
       error = failure.what();
       log_error("shard {}: cannot begin the job: {}", options_.shard, error);
     }
-    const std::lock_guard inner(mutex_);
+    const MutexLock inner(mutex_);
     begin->is_done = true;
     begin->error = error;
     if (error.empty() && begin_ == begin) job_ = worked_job_;
@@ -171,7 +166,7 @@ void Shard::start_job(Begin& begin) {
     worked_job_->fail(
         concat("shard ", options_.shard, " works for another start of the job: this one ends"));
     // Once the gate has been held exclusively, all accepted requests are in the workers' queues.
-    const std::unique_lock gate(worked_job_->gate);
+    const ExclusiveLock gate(worked_job_->gate);
     run_on_workers([](ShardWorker& worker) { worker.set_job(nullptr); });
   }
   worked_job_.reset();  // before memory for the next job is allocated
@@ -200,7 +195,7 @@ void Shard::load_rows(const Begin& begin, RunningJob& job) const {
 
 void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
   const std::int64_t step = call->tag().step;
-  const std::lock_guard lock(job->snapshot_mutex);
+  const MutexLock lock(job->snapshot_mutex);
   if (job->snapshot && is_same(job->snapshot->begin_tag, call->tag())) {
     if (job->snapshot->is_taken) return call->reply({});
     job->snapshot->begin_calls.push_back(std::move(call));
@@ -219,7 +214,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
   job->snapshot->begin_tag = call->tag();
   job->snapshot->begin_calls.push_back(std::move(call));
   const auto take = [job] {
-    const std::lock_guard inner(job->snapshot_mutex);
+    const MutexLock inner(job->snapshot_mutex);
     RunningJob::Snapshot& snapshot = *job->snapshot;
     std::string error;
     try {
@@ -244,7 +239,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
     if (!snapshot.is_taken) job->snapshot.reset();
   };
   const auto meeting = std::make_shared<Meeting>(workers_.size());
-  const std::lock_guard inner(action_mutex_);
+  const MutexLock inner(action_mutex_);
   for (auto& worker : workers_) {
     worker->run([job, meeting, take](ShardWorker& self) {
       std::int64_t seen = job->highest_mark;
@@ -260,7 +255,7 @@ void Shard::begin_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
 void Shard::write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
   const std::span<const std::byte> body = call->payload().subspan(sizeof(RequestPrefix));
   const std::string directory(reinterpret_cast<const char*>(body.data()), body.size());
-  const std::lock_guard lock(job->snapshot_mutex);
+  const MutexLock lock(job->snapshot_mutex);
   RunningJob::Snapshot* snapshot = job->snapshot.get();
   if (snapshot == nullptr || !snapshot->is_taken) invalid("no snapshot has begun");
   const bool is_repeated = is_same(snapshot->write_tag, call->tag());
@@ -275,12 +270,15 @@ void Shard::write_snapshot(const std::shared_ptr<RunningJob>& job, Call& call) {
   if (is_repeated) return;
   snapshot->write_tag = snapshot->write_calls.back()->tag();
   snapshot->is_writing = true;
-  control_.push([this, job, directory] { begin_snapshots(job, write_files(*job, directory)); });
+  control_.push([this, job, snapshot, directory] {  // it stays while is_writing
+    begin_snapshots(job, write_files(*job, *snapshot, directory));
+  });
 }
 
 /// Returns the calls that have waited for it.
-std::vector<Shard::Call> Shard::write_files(RunningJob& job, const std::string& directory) {
-  RunningJob::Snapshot& snapshot = *job.snapshot;  // stays while is_writing
+std::vector<Shard::Call> Shard::write_files(RunningJob& job,
+                                            RunningJob::Snapshot& snapshot,
+                                            const std::string& directory) {
   std::vector<SnapshotFile> files;
   std::string error;
   try {
@@ -306,7 +304,7 @@ std::vector<Shard::Call> Shard::write_files(RunningJob& job, const std::string& 
     error = concat("shard ", options_.shard, ": ", failure.what());
   }
   snapshot.tables.clear();
-  const std::lock_guard lock(job.snapshot_mutex);
+  const MutexLock lock(job.snapshot_mutex);
   snapshot.is_writing = false;
   snapshot.is_written = true;
   snapshot.error = error;
@@ -318,7 +316,7 @@ std::vector<Shard::Call> Shard::write_files(RunningJob& job, const std::string& 
 void Shard::begin_snapshots(const std::shared_ptr<RunningJob>& job, std::vector<Call> calls) {
   for (Call& call : calls) {
     try {
-      const std::shared_lock gate(job->gate);
+      const SharedLock gate(job->gate);
       job->throw_if_failed();
       begin_snapshot(job, call);
     } catch (const std::exception& failure) {

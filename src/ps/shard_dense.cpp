@@ -16,7 +16,7 @@ std::span<const float> floats_of(std::span<const std::byte> bytes) {
 }
 
 std::shared_ptr<DensePart> dense_of(RunningJob& job) {
-  const std::lock_guard lock(job.dense_mutex);
+  const MutexLock lock(job.dense_mutex);
   if (!job.dense) refuse("the shard has no dense parameters yet");
   return job.dense;
 }
@@ -37,7 +37,7 @@ void Shard::put_dense(RunningJob& job, Call& call) {
   const DenseOptimizer optimizer{
       prefix.type,  prefix.momentum, prefix.weight_decay,       prefix.beta1,
       prefix.beta2, prefix.eps,      prefix.initial_accumulator};
-  const std::lock_guard lock(job.dense_mutex);
+  const MutexLock lock(job.dense_mutex);
   const net::RequestTag& tag = call->tag();
   if (!job.dense) {
     job.dense =
@@ -78,7 +78,7 @@ void Shard::push_dense(RunningJob& job, const RequestPrefix& prefix, Call& call)
   request->rank = call->tag().rank;
   request->parts_left = layout_.num_workers;
   RunningJob::Rank& rank = job.rank_of(call->tag());
-  const std::lock_guard lock(rank.mutex);
+  const MutexLock lock(rank.mutex);
   if (number <= rank.last_dense_push) {
     ++job.num_repeated;
     return call->reply({});

@@ -31,17 +31,9 @@ void describe(const table::TableSpec& table, std::vector<std::string>& lines) {
   add("init", name_of(table.init.type));
   add("init scale", table.init.scale);
   add("optimizer", name_of(optimizer.type));
-  add("lr", optimizer.lr);
-  add("weight_decay", optimizer.weight_decay);
-  add("eps", optimizer.eps);
-  add("initial_accumulator", optimizer.initial_accumulator);
-  add("beta1", optimizer.beta1);
-  add("beta2", optimizer.beta2);
-  add("ftrl_beta", optimizer.ftrl_beta);
-  add("l1", optimizer.ftrl_l1);
-  add("l2", optimizer.ftrl_l2);
+  for (const RowOption& option : kRowOptions) add(option.name, optimizer.*option.value);
   add("warmup_steps", schedule.warmup_steps);
-  add("decay", schedule.decay);
+  add("decay", word_of(schedule.decay, kRateDecays));
   add("decay_steps", schedule.decay_steps);
   add("decay_rate", schedule.decay_rate);
   add("min_factor", schedule.min_factor);
@@ -112,7 +104,6 @@ std::string to_json(const BeginMessage& message) {
               {"deterministic", job.deterministic},
               {"first_step", job.first_step},
               {"is_cached", job.is_cached},
-              {"keeps_copies", job.keeps_copies},
               {"row_files", files},
               {"tables", message.tables}}
       .dump();
@@ -129,7 +120,6 @@ BeginMessage parse_begin(std::span<const std::byte> text) {
     in.at("deterministic").get_to(job.deterministic);
     job.first_step = integer_at(in, "first_step");
     in.at("is_cached").get_to(job.is_cached);
-    in.at("keeps_copies").get_to(job.keeps_copies);
     for (const json& file : in.at("row_files")) {
       job.row_files.push_back({file.at("path"), integer_at<std::int32_t>(file, "table"),
                                integer_at(file, "row_bytes"), integer_at(file, "bytes"),

@@ -7,7 +7,6 @@
 #include "satrap/core/error.h"
 #include "satrap/core/ids.h"
 #include "satrap/net/server.h"
-#include "satrap/ps/shard_job.h"
 #include "src/ps/shard_wire.h"
 
 namespace satrap::ps {
@@ -28,20 +27,6 @@ inline std::span<const Key> keys_of(const net::ServerCall& call) {
   const std::span<const std::byte> body = body_of(call);
   if (body.size() % sizeof(Key) != 0) refuse(body.size(), " bytes are not a whole number of keys");
   return {reinterpret_cast<const Key*>(body.data()), body.size() / sizeof(Key)};
-}
-
-/// The keys in a body that has the age of the rank's copy for each of them.
-inline std::span<const Key> keys_before_ages(const net::ServerCall& call) {
-  constexpr std::size_t kBytesPerKey = sizeof(Key) + sizeof(CopyAge);
-  const std::span<const std::byte> body = body_of(call);
-  if (body.size() % kBytesPerKey != 0) {
-    refuse(body.size(), " bytes are not a whole number of keys and ages of their copies, of ",
-           kBytesPerKey, " bytes");
-  }
-  return {reinterpret_cast<const Key*>(body.data()), body.size() / kBytesPerKey};
-}
-inline const CopyAge* ages_after(std::span<const Key> keys) {
-  return reinterpret_cast<const CopyAge*>(keys.data() + keys.size());
 }
 
 }  // namespace satrap::ps

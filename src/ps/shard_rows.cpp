@@ -59,7 +59,7 @@ void Shard::put(RunningJob& job, const RequestPrefix& prefix, Call& call) {
   check_headers(request->keys, row_layout_, rows.data());
   request->rows = rows.data();
   RunningJob::Rank& rank = job.rank_of(tag);
-  const std::lock_guard lock(rank.mutex);
+  const MutexLock lock(rank.mutex);
   std::uint64_t& last_put = rank.last_puts[tag.client];
   if (tag.sequence <= last_put) {
     // The earlier one may still be in progress: without keys, this one is answered after it.

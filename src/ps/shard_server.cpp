@@ -25,7 +25,7 @@ net::ServerOptions server_options(const ShardServerOptions& options) {
 /// A second process that serves the same shard would take the ranks that come later. One that has
 /// ended may be replaced.
 std::string unserved(const net::Endpoint& endpoint,
-                     net::Store& store,
+                     net::Rendezvous& store,
                      std::string name,
                      const ShardServerOptions& options) {
   constexpr std::int64_t kPatienceMs = 5000;  // with one that has been stopped
@@ -49,7 +49,7 @@ std::string unserved(const net::Endpoint& endpoint,
 class ShardServer::Impl {
  public:
   Impl(const net::Endpoint& endpoint,
-       net::Store& store,
+       net::Rendezvous& store,
        std::vector<table::TableSpec> tables,
        std::uint64_t seed,
        const ShardServerOptions& options)
@@ -68,7 +68,7 @@ class ShardServer::Impl {
 };
 
 ShardServer::ShardServer(const net::Endpoint& endpoint,
-                         net::Store& store,
+                         net::Rendezvous& store,
                          std::vector<table::TableSpec> tables,
                          std::uint64_t seed,
                          const ShardServerOptions& options)

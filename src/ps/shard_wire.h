@@ -16,10 +16,6 @@ inline constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 //   begin, join      JSON, see shard_messages.h
 //   pull, lookup     RequestPrefix, keys: [num_keys] ascending, all of this shard
 //                    answer: ReplyPrefix, weights: table by table [num_keys of it, dim], encoded
-//   pull, where ranks keep copies
-//                    RequestPrefix, keys, their CopyAges
-//                    answer: ReplyPrefix, RowAnswers: [num_keys] of 2 bits, the first one lowest,
-//                    in whole groups of 16; weights as above, but of the rows kSent alone
 //   push             RequestPrefix, gradients in the layout of the pull's answer; or kSkip, nothing
 //   fetch            RequestPrefix, keys as of a pull
 //                    answer: ReplyPrefix, whole rows: table by table [num_keys of it, row bytes]
@@ -89,19 +85,6 @@ inline constexpr std::int64_t kMaxInFlight = 16;
 
 /// Pulls among them: their answers are as large as all memory for rows in flight.
 inline constexpr std::int64_t kMaxPulls = 8;
-
-/// What a pull's answer has for a row of which the rank may have a copy.
-enum class RowAnswer : std::uint8_t {
-  kSent,       // its weights
-  kUnchanged,  // the rank has a copy that is also of the version that was read
-  kKept        // the rank has an older copy, which the bound allows
-};
-inline constexpr int kAnswersPerByte = 4, kBitsPerAnswer = 2;
-
-/// Bytes of the RowAnswers of so many keys, such that floats may follow.
-inline constexpr std::int64_t answers_bytes(std::int64_t num_keys) {
-  return (num_keys + 15) / 16 * static_cast<std::int64_t>(sizeof(std::uint32_t));
-}
 
 inline std::string shard_name(std::int64_t shard) { return "shard/" + std::to_string(shard); }
 

@@ -26,7 +26,7 @@ ShardWorker::ShardWorker(std::int64_t number, std::function<void()> before_reque
 
 ShardWorker::~ShardWorker() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
     changed_.notify_one();
   }
@@ -34,7 +34,7 @@ ShardWorker::~ShardWorker() {
 }
 
 void ShardWorker::add(Item item) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   inbox_.push_back(std::move(item));
   changed_.notify_one();
 }
@@ -61,8 +61,8 @@ void ShardWorker::work() {
   std::vector<Item> items;
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || !inbox_.empty(); });
+      const MutexLock lock(mutex_);
+      while (!stop_ && inbox_.empty()) changed_.wait(mutex_);
       if (inbox_.empty()) return;
       std::swap(items, inbox_);
     }
@@ -136,7 +136,6 @@ void ShardWorker::set_job(RunningJob* job) {
                                          .enforce_bound = job->enforce_bound,
                                          .in_step_order = job->has_limits()});
   highest_mark_ = config.first_step - 1;
-  sent_.assign(config.keeps_copies ? index(config.num_ranks) : 0, SentRows());
   pushed_.assign(index(config.num_ranks * RunningJob::Limits::open_steps(config)), nullptr);
   job_ = job;
 }
@@ -177,30 +176,10 @@ std::int64_t ShardWorker::first_partition(std::int64_t worker) const {
   return worker * table::kPartitions / job_->layout.num_workers;
 }
 
-/// The rank hears the oldest version that a worker has read, which this one can only estimate: the
-/// others have read theirs, or will read one that is at least as new as theirs is now.
-RowWork::CopyRules ShardWorker::copy_rules(const OpenStep& step) const {
-  const ShardJob& config = job_->config;
-  const std::int64_t now = job_->applied();  // before what others have read, which is older
-  std::int64_t version = std::min({now, step.read_version.load(), clock_->applied()});
-  const std::int64_t oldest = config.staleness.oldest_version(step.step);
-  if (job_->enforce_bound) version = std::max({version, oldest, config.first_step - 1});
-  // In deterministic mode the oldest that is allowed is the one that is read: nothing older is
-  // kept.
-  const std::int64_t least = job_->enforce_bound ? oldest : 0;
-  return {.step = step.step, .read_version = version, .least_version = least};
-}
-
 void ShardWorker::read(OpenStep& step) {
   const std::int64_t rank = step.rank, number = step.step;
   try {
     if (before_request_) before_request_();
-    const bool has_copies = job_->config.keeps_copies;
-    RowWork::CopyRules rules{};
-    if (has_copies) {
-      rules = copy_rules(step);
-      sent_[index(rank)].make_room(step.keys.part_size(number_) * index(kMaxPulls));
-    }
     for (std::int64_t t = 0; t < job_->layout.num_tables(); ++t) {
       const DividedKeys::Range range = step.keys.part(t, number_);
       table::Table& table = *job_->tables[index(t)];
@@ -213,14 +192,7 @@ void ShardWorker::read(OpenStep& step) {
           step.reply.data() + sizeof(ReplyPrefix) + bytes_of(step.pull_encoding) * value;
       const std::span<const Key> keys = part_of(step.keys.keys(), range);
       const std::span<table::RowPointer> rows = part_of(std::span(step.rows), range);
-      if (!has_copies) {
-        rows_.read(table, number, keys, rows, step.pull_encoding, out);
-        continue;
-      }
-      rows_.read_changed(
-          table, rules, keys, part_of(std::span(std::as_const(step.copy_ages)), range), rows,
-          sent_[index(rank)], step.pull_encoding, part_of(std::span(step.answers), range),
-          out + answers_bytes(std::ssize(step.keys.keys())));
+      rows_.read(table, number, keys, rows, step.pull_encoding, out);
     }
     clock_->note_read(rank, number);
   } catch (const std::exception& error) {

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/table/step_clock.h"
 #include "src/ps/row_work.h"
 #include "src/ps/running_job.h"
@@ -63,7 +62,6 @@ class ShardWorker {
   void advance();
   void end_what_waits();
   void read(OpenStep& step);
-  RowWork::CopyRules copy_rules(const OpenStep& step) const;
   std::int64_t first_partition(std::int64_t worker) const;
   void work_on_rows(RowRequest& request);
   void work_on_dense(DenseRequest& request);
@@ -74,10 +72,10 @@ class ShardWorker {
   const std::int64_t number_;
   const std::function<void()> before_request_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Item> inbox_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Item> inbox_ SATRAP_GUARDED_BY(mutex_);
+  bool stop_ SATRAP_GUARDED_BY(mutex_) = false;
 
   // Used by its own thread only.
   RunningJob* job_ = nullptr;
@@ -85,7 +83,6 @@ class ShardWorker {
   std::vector<OpenStep*> waiting_;  // pulls, in the order of arrival
   std::vector<OpenStep*> pushed_;   // [num_ranks, open steps], by step modulo
   std::vector<OpenStep*> due_;
-  std::vector<SentRows> sent_;  // [num_ranks] where ranks keep copies
   std::vector<RowGradients> gradients_;
   std::int64_t least_mark_ = 0, highest_mark_ = 0;
   RowWork rows_;

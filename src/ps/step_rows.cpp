@@ -20,7 +20,6 @@ DenseExchange& DenseExchange::operator=(DenseExchange&&) noexcept = default;
 std::span<const float* const> StepRows::weights() const { return state_->weights; }
 std::span<float* const> StepRows::gradients() const { return state_->gradients; }
 std::int64_t StepRows::read_version() const { return state_->read_version; }
-std::span<const std::int64_t> StepRows::versions() const { return state_->versions; }
 
 void StepRows::State::divide(std::span<const Key> keys,
                              std::span<const std::int64_t> dims,

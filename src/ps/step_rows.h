@@ -13,7 +13,8 @@
 #include "satrap/core/float_codec.h"
 #include "satrap/net/reconnecting_client.h"
 #include "satrap/net/request.h"
-#include "satrap/ps/shard_client.h"
+#include "satrap/ps/dense_client.h"
+#include "satrap/ps/step_client.h"
 #include "src/ps/shard_wire.h"
 
 namespace satrap::ps {
@@ -56,7 +57,6 @@ struct StepRows::State {
   /// and gradients are sent in that order, without gaps.
   struct Shard {
     std::int64_t num_keys = 0, num_values = 0;  // values: floats
-    std::vector<RowAnswer> answers;             // [num_keys], if there are any
     AlignedBytes reply;                         // ReplyPrefix, then weights
     std::vector<float> decoded;                 // weights, unless they are sent as fp32
     net::RequestBuffer push;                    // RequestPrefix, then gradients
@@ -68,8 +68,6 @@ struct StepRows::State {
   std::vector<const float*> weights;    // [num_keys]
   std::vector<float*> gradients;        // [num_keys]
   std::int64_t read_version = 0;
-  bool has_answers = false;            // of a pull that says which copies there are: see RowAnswer
-  std::vector<std::int64_t> versions;  // [num_keys] then
   bool is_under_way = false;
 
   /// Finds, per table, where the keys of each shard begin. `keys` ascend.
@@ -83,9 +81,8 @@ struct StepRows::State {
     return {stretches[at], stretches[at + 1]};
   }
 
-  /// The elements of a shard's keys, in the order of its request.
-  template <class T>
-  void copy_keys_of(std::int64_t shard, std::span<const T> all, std::span<std::byte> to) const {
+  /// A shard's keys, in the order of its request.
+  void copy_keys_of(std::int64_t shard, std::span<const Key> all, std::span<std::byte> to) const {
     const std::size_t num_tables = stretches.size() / (shards.size() + 1);
     std::byte* next = to.data();
     for (std::size_t t = 0; t < num_tables; ++t) {

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/kernels/dims.h"
 #include "satrap/table/table.h"
 #include "src/table/row_ages.h"
@@ -31,7 +31,7 @@ struct Table::Partition {
 
   // The one inserting thread changes it with the mutex held and reads it without; find reads it
   // with the mutex held.
-  std::mutex index_mutex;
+  Mutex index_mutex;
   RowIndex index;
   RowArena arena;
   std::atomic<std::int64_t> num_rows = 0;     // numbers below it are, or were, rows
@@ -46,10 +46,10 @@ struct Table::Partition {
   RowArena sightings{sizeof(std::uint32_t)};  // of candidates, by number
   std::int64_t num_sightings = 0;
   std::int64_t begun_step = 0;
-  std::deque<Departed> departed;
-  std::vector<std::uint32_t> free;
+  std::deque<Departed> departed SATRAP_GUARDED_BY(index_mutex);
+  std::vector<std::uint32_t> free SATRAP_GUARDED_BY(index_mutex);
   /// Free rows are anywhere in memory: prefetches the one after the next few.
-  void prefetch_free(std::int64_t stride_bytes) const {
+  void prefetch_free(std::int64_t stride_bytes) const SATRAP_REQUIRES(index_mutex) {
     constexpr std::size_t kLookAhead = 4;
     if (free.size() < kLookAhead) return;
     const std::uint32_t number = free[free.size() - kLookAhead];
@@ -75,8 +75,16 @@ struct Table::Partition {
     std::unordered_set<std::int64_t>
         replaced;  // numbers that now belong to other rows, whatever their step
   };
-  std::mutex rows_mutex;
-  std::unique_ptr<Snapshot> snapshot;
+  Mutex rows_mutex;
+  std::unique_ptr<Snapshot> snapshot SATRAP_GUARDED_BY(rows_mutex);
+
+  /// Keeps what a snapshot still needs of rows that are about to change.
+  void copy_aside(std::span<const RowPointer> rows, std::int64_t row_bytes)
+      SATRAP_REQUIRES(rows_mutex);
+
+  /// Frees the numbers of rows evicted when `last_step` began or earlier: the updates of that step
+  /// have been made, so no later reader needs their contents.
+  void free_departed(std::int64_t last_step, std::int64_t row_bytes) SATRAP_REQUIRES(index_mutex);
 };
 
 }  // namespace satrap::table

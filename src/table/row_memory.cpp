@@ -15,7 +15,7 @@ RowMemory::RowMemory(std::int64_t stride_bytes, std::int64_t num_partitions)
 }
 
 void RowMemory::make_block(std::size_t block) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (bases_[block].load(std::memory_order_relaxed) != nullptr) return;  // by another partition
   blocks_[block] = MemoryBlock(bytes_of(block), MemoryBlock::kPageBytes);
   register_block(block);
@@ -23,7 +23,7 @@ void RowMemory::make_block(std::size_t block) {
 }
 
 void RowMemory::register_blocks(RegisterBlock function) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   register_ = std::move(function);
   is_registered_ = true;
   for (std::size_t block = 0; block < kMaxBlocks; ++block) {
@@ -31,7 +31,7 @@ void RowMemory::register_blocks(RegisterBlock function) {
   }
 }
 
-/// Of a new block, before it has a row.
+/// Registers a new block, before it has a row.
 void RowMemory::register_block(std::size_t block) {
   if (!is_registered()) return;
   const std::int64_t pages =

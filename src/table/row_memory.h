@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "satrap/core/mutex.h"
 #include "satrap/table/register_block.h"
 #include "satrap/table/row.h"
 #include "src/table/memory_block.h"
@@ -89,15 +89,15 @@ class RowMemory {
     return bytes_of_partition(block) << partition_bits_;
   }
   void make_block(std::size_t block);
-  void register_block(std::size_t block);
+  void register_block(std::size_t block) SATRAP_REQUIRES(mutex_);
   bool is_registered(std::size_t block) const;
 
   const std::int64_t stride_bytes_;
   const int partition_bits_;
-  std::mutex mutex_;  // for creating blocks
-  RegisterBlock register_;
+  Mutex mutex_;  // for creating blocks
+  RegisterBlock register_ SATRAP_GUARDED_BY(mutex_);
   std::atomic<bool> is_registered_{false};
-  std::array<MemoryBlock, kMaxBlocks> blocks_;
+  std::array<MemoryBlock, kMaxBlocks> blocks_ SATRAP_GUARDED_BY(mutex_);
   std::array<std::shared_ptr<void>, kMaxBlocks> registrations_;  // end before their blocks
   std::array<std::atomic<std::byte*>, kMaxBlocks> bases_{};
 };

@@ -1,5 +1,6 @@
 #include "satrap/table/table.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
@@ -57,8 +58,8 @@ void Table::begin_step(std::int64_t partition_number, std::int64_t step) {
   Partition& partition = partition_numbered(partition_number);
   if (step <= partition.begun_step) return;
   partition.begun_step = step;
-  const std::lock_guard lock(partition.index_mutex);
-  free_departed(partition, step - spec_.limits.pinned_steps);
+  const MutexLock lock(partition.index_mutex);
+  partition.free_departed(step - spec_.limits.pinned_steps, row_bytes());
   const auto chosen = partition.ages->choose(
       step, [&](std::int64_t number) { return header_of(partition.arena.row(number)).key; });
   for (const RowAges::Row& row : chosen) {
@@ -66,27 +67,6 @@ void Table::begin_step(std::int64_t partition_number, std::int64_t step) {
     partition.departed.push_back({step, row.number});
   }
   partition.num_gone.fetch_add(std::ssize(chosen), std::memory_order_relaxed);
-}
-
-/// Frees the numbers of rows evicted when `last_step` began or earlier: the updates of that step
-/// have been made, so no later reader needs their contents.
-void Table::free_departed(Partition& partition, std::int64_t last_step) {
-  constexpr std::size_t kLookAhead = 8;
-  while (!partition.departed.empty() && partition.departed.front().step <= last_step) {
-    const std::lock_guard lock(partition.rows_mutex);
-    for (std::size_t i = 0; i < kRowsPerLock; ++i) {
-      if (partition.departed.empty() || partition.departed.front().step > last_step) return;
-      const std::int64_t number = partition.departed.front().number;
-      const RowPointer row = partition.arena.row(number);
-      if (partition.departed.size() > kLookAhead) {
-        __builtin_prefetch(partition.arena.row(partition.departed[kLookAhead].number), 1);
-      }
-      copy_aside(partition, {&row, 1});
-      header_of(row).last_step = 0;  // ignored by snapshots
-      partition.free.push_back(static_cast<std::uint32_t>(number));
-      partition.departed.pop_front();
-    }
-  }
 }
 
 void Table::note_applied(std::int64_t step) {
@@ -136,7 +116,7 @@ void Table::find_in_index(std::span<const Key> keys, std::span<RowPointer> rows)
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   for (std::size_t begin = 0; begin < keys.size();) {
     Partition& partition = partition_with(position_of(keys[begin]));
-    const std::lock_guard lock(partition.index_mutex);
+    const MutexLock lock(partition.index_mutex);
     std::size_t end = begin;
     while (end < std::min(keys.size(), begin + 2 * kLookupDistance) &&
            &partition_with(position_of(keys[end])) == &partition) {
@@ -166,7 +146,7 @@ void Table::find_departed(std::span<const Key> keys, std::span<RowPointer> rows)
     if (&partition != current) {
       current = &partition;
       departed.clear();
-      const std::lock_guard lock(partition.index_mutex);
+      const MutexLock lock(partition.index_mutex);
       for (const Partition::Departed& gone : partition.departed) {
         const RowPointer row = partition.arena.row(gone.number);
         if (gone.step > applied) departed.try_emplace(header_of(row).key, row);
@@ -237,7 +217,7 @@ void Table::restore_sightings(const RowHeader& header) {
 }
 
 RowPointer Table::append_row(Partition& partition, Key key, std::int64_t step) {
-  const std::lock_guard lock(partition.index_mutex);
+  const MutexLock lock(partition.index_mutex);
   const std::int64_t end = partition.num_rows.load(std::memory_order_relaxed);
   const bool is_reused = !partition.free.empty();
   if (!is_reused && end == RowArena::kMaxRows) {
@@ -248,9 +228,10 @@ RowPointer Table::append_row(Partition& partition, Key key, std::int64_t step) {
   const std::int64_t number = is_reused ? partition.free.back() : end;
   const RowPointer row = is_reused ? partition.arena.row(number) : partition.arena.add(number);
   if (is_reused) partition.prefetch_free(layout_.row_bytes);
-  {
-    std::unique_lock<std::mutex> rows_lock;  // a snapshot may be reading it
-    if (is_reused) rows_lock = std::unique_lock(partition.rows_mutex);
+  if (is_reused) {
+    const MutexLock rows_lock(partition.rows_mutex);  // a snapshot may be reading it
+    initialize_row(key, row);
+  } else {
     initialize_row(key, row);
   }
   if (partition.ages) partition.ages->add(key, number, step);
@@ -296,24 +277,14 @@ void Table::fill_missing(Key key, RowPointer row) const {
   }
 }
 
-std::unique_lock<std::mutex> Table::lock_for_update(std::int64_t partition_number,
-                                                    std::span<const RowPointer> rows) {
-  Partition& partition = partition_numbered(partition_number);
-  std::unique_lock lock(partition.rows_mutex);
-  copy_aside(partition, rows);
-  return lock;
+Mutex& Table::rows_mutex(std::int64_t partition_number) const {
+  return partition_numbered(partition_number).rows_mutex;
 }
 
-void Table::copy_aside(Partition& partition, std::span<const RowPointer> rows) const {
-  if (partition.snapshot == nullptr) return;
-  Partition::Snapshot& snapshot = *partition.snapshot;
-  for (const RowPointer row : rows) {
-    const std::uint32_t last_step = header_of(row).last_step;
-    if (last_step == 0 || last_step > snapshot.step) continue;
-    const std::int64_t number = partition.arena.number_of(row, snapshot.end);
-    if (number < snapshot.cursor || snapshot.replaced.contains(number)) continue;
-    snapshot.aside.insert(snapshot.aside.end(), row, row + row_bytes());
-  }
+void Table::copy_aside(std::int64_t partition_number, std::span<const RowPointer> rows) {
+  Partition& partition = partition_numbered(partition_number);
+  partition.rows_mutex.assert_held();
+  partition.copy_aside(rows, row_bytes());
 }
 
 void Table::replace_partition(std::int64_t partition_number,
@@ -321,6 +292,7 @@ void Table::replace_partition(std::int64_t partition_number,
                               std::span<const std::byte* const> from) {
   Partition& partition = partition_numbered(partition_number);
   change_rows(partition_number, rows, [&](std::size_t i) {
+    partition.rows_mutex.assert_held();
     if (partition.snapshot != nullptr) {
       Partition::Snapshot& snapshot = *partition.snapshot;
       const std::int64_t number = partition.arena.number_of(rows[i], snapshot.end);
@@ -358,12 +330,15 @@ void Table::restore(std::span<const std::byte> rows) {
 
 void Table::for_each_row(const std::function<void(const std::byte* row)>& visit) const {
   for (std::int64_t p = 0; p < kPartitions; ++p) {
-    const Partition& partition = partition_numbered(p);
+    Partition& partition = partition_numbered(p);
     const std::int64_t num_rows = partition.num_rows.load(std::memory_order_acquire);
     std::vector<bool> is_gone(static_cast<std::size_t>(num_rows));
-    for (const std::uint32_t number : partition.free) is_gone[number] = true;
-    for (const auto& gone : partition.departed) {
-      is_gone[static_cast<std::size_t>(gone.number)] = true;
+    {
+      const MutexLock lock(partition.index_mutex);
+      for (const std::uint32_t number : partition.free) is_gone[number] = true;
+      for (const auto& gone : partition.departed) {
+        is_gone[static_cast<std::size_t>(gone.number)] = true;
+      }
     }
     for (std::int64_t i = 0; i < num_rows; ++i) {
       if (!is_gone[static_cast<std::size_t>(i)]) visit(partition.arena.row(i));

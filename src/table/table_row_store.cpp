@@ -60,13 +60,14 @@ void TableRowStore::divide(std::span<const Key> keys) {
 
 template <class Visit>
 void TableRowStore::for_each_unit(Visit&& visit) {
-  pool_.parallel_for(std::ssize(units_),
-                     [&](std::int64_t number) { visit(units_[static_cast<std::size_t>(number)]); });
+  const std::span<const Unit> units = units_;  // the pool's threads work under this one's mutex
+  pool_.parallel_for(std::ssize(units),
+                     [&](std::int64_t number) { visit(units[static_cast<std::size_t>(number)]); });
 }
 
 void TableRowStore::fetch(std::span<const Key> keys, std::span<std::byte* const> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   divide(keys);
   for_each_unit([&](const Unit& unit) {
     fetch_rows(*unit.table, 1, keys.subspan(unit.begin, unit.end - unit.begin),
@@ -76,7 +77,7 @@ void TableRowStore::fetch(std::span<const Key> keys, std::span<std::byte* const>
 
 void TableRowStore::locate(std::span<const Key> keys, std::span<std::byte*> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   divide(keys);
   for_each_unit([&](const Unit& unit) {
     locate_rows(*unit.table, keys.subspan(unit.begin, unit.end - unit.begin),
@@ -89,7 +90,7 @@ void TableRowStore::put(std::int64_t step,
                         std::span<const std::byte* const> rows) {
   SATRAP_CHECK(keys.size() == rows.size(), keys.size(), " keys, ", rows.size(), " rows");
   SATRAP_CHECK(step >= 1 && step <= kMaxStep, "put of step ", step);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   divide(keys);
   for_each_unit([&](const Unit& unit) {  // before any row is replaced
     for (std::size_t u = unit.begin; u < unit.end; ++u) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -25,8 +24,8 @@ TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), s
     snapshot->step = step;
     snapshot->end = partition.num_rows.load(std::memory_order_acquire);
     max_rows_ += snapshot->end;
-    const std::lock_guard index_lock(partition.index_mutex);
-    const std::lock_guard lock(partition.rows_mutex);
+    const MutexLock index_lock(partition.index_mutex);
+    const MutexLock lock(partition.rows_mutex);
     for (const auto& gone : partition.departed) {  // plans are ahead: later ones still belong to it
       if (gone.step <= step) header_of(partition.arena.row(gone.number)).last_step = 0;
     }
@@ -42,7 +41,7 @@ TableSnapshot::TableSnapshot(Table& table, std::int64_t step) : table_(table), s
 TableSnapshot::~TableSnapshot() {
   for (std::int64_t p = 0; p < kPartitions; ++p) {
     Table::Partition& partition = table_.partition_numbered(p);
-    const std::lock_guard lock(partition.rows_mutex);
+    const MutexLock lock(partition.rows_mutex);
     partition.snapshot.reset();
   }
 }
@@ -65,7 +64,7 @@ std::int64_t TableSnapshot::write(
       block.clear();
       aside.clear();
       {
-        const std::lock_guard lock(partition.rows_mutex);
+        const MutexLock lock(partition.rows_mutex);
         SATRAP_CHECK(partition.snapshot != nullptr, "table '", table_.spec().name,
                      "': a snapshot is written once");
         Table::Partition::Snapshot& snapshot = *partition.snapshot;

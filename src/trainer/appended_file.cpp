@@ -1,4 +1,4 @@
-#include "appended_file.h"
+#include "src/trainer/appended_file.h"
 
 #include <cerrno>
 #include <cstring>

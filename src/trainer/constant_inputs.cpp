@@ -1,4 +1,4 @@
-#include "constant_inputs.h"
+#include "src/trainer/constant_inputs.h"
 
 #include <algorithm>
 #include <span>

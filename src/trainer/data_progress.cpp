@@ -1,4 +1,4 @@
-#include "data_progress.h"
+#include "src/trainer/data_progress.h"
 
 #include <algorithm>
 #include <chrono>

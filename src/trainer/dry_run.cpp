@@ -6,11 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "loaded_model.h"
 #include "satrap/core/error.h"
 #include "satrap/core/resource.h"
 #include "satrap/core/thread_pool.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/topic.h"
 #include "satrap/kernels/row_layout.h"
@@ -18,6 +17,8 @@
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/scorer.h"
 #include "satrap/trainer/metrics.h"
+#include "src/trainer/loaded_model.h"
+#include "src/trainer/positive_share.h"
 
 namespace satrap::trainer {
 namespace {
@@ -25,22 +26,11 @@ namespace {
 constexpr std::int64_t kFitRows = 10'000;
 constexpr std::int64_t kEstimateRows = 100'000;
 
-/// A topic without an end is read up to the messages that are there, so that nothing is waited for.
-data::DataConfig up_to_now(data::DataConfig config) {
-  if (!data::reads_topic(config) || !config.kafka.is_endless()) return config;
-  config.kafka.end = data::KafkaConfig().end;
-  if (config.kafka.start == "latest") config.kafka.start = data::KafkaConfig().start;
-  return config;
-}
-
-std::unique_ptr<data::BatchSource> open_source(const job::JobConfig& config,
-                                               const data::Schema& schema,
+std::unique_ptr<data::BatchSource> open_source(const data::Dataset& data,
+                                               std::int64_t seed,
                                                data::Role role) {
-  const data::DataConfig now = up_to_now(config.data);
-  data::DataConfig fit = now;
-  if (fit.fit_rows == 0 || fit.fit_rows > kFitRows) fit.fit_rows = kFitRows;
-  const data::FittedTransforms transforms = data::fit_transforms(fit, schema, config.seed);
-  return data::open_batches(now, schema, transforms, role, {.seed = config.seed});
+  const data::FittedTransforms transforms = data::fit_transforms(data, seed, kFitRows);
+  return data::open_batches(data, transforms, role, {.seed = seed});
 }
 
 data::Batch first_batch(data::BatchSource& source) {
@@ -96,11 +86,12 @@ std::int64_t extrapolate(std::int64_t half,
   return std::llround(static_cast<double>(whole) * std::pow(total / seen, exponent));
 }
 
-/// Of an epoch, about; 0: unknown.
-std::int64_t estimated_examples(const data::DataConfig& config) {
-  if (config.resolved_format() == "synthetic" || data::reads_topic(config)) return 0;
-  const double share = config.eval.is_part() ? 1.0 - config.eval.fraction : 1.0;
-  return std::llround(share * static_cast<double>(data::estimate_rows(config)));
+/// Examples of an epoch, about; 0: unknown.
+std::int64_t estimated_examples(const data::Dataset& data) {
+  if (data.is_generated() || data.is_topic()) return 0;
+  const data::EvalConfig& eval = data.config().eval;
+  const double share = eval.is_part() ? 1.0 - eval.fraction : 1.0;
+  return std::llround(share * static_cast<double>(data::estimate_rows(data)));
 }
 
 /// Fills in the rows of result.tables.
@@ -137,33 +128,38 @@ void estimate_tables(data::BatchSource& source,
 
 }  // namespace
 
-FirstBatch read_first_batch(const job::JobConfig& config, bool of_evaluation) {
-  const data::Schema schema = data::resolve_schema(config.data);
+data::Dataset data_up_to_now(const job::JobConfig& job) {
+  data::DataConfig config = job.data;
+  if (data::reads_topic(config) && config.kafka.is_endless()) {
+    config.kafka.end = data::KafkaConfig().end;
+    if (config.kafka.start == "latest") config.kafka.start = data::KafkaConfig().start;
+  }
+  return data::Dataset(std::move(config), {.folder = job.folder});
+}
+
+FirstBatch read_first_batch(const data::Dataset& data, std::int64_t seed, data::Role role) {
+  const data::Schema& schema = data.schema();
   FirstBatch first;
-  const auto source =
-      open_source(config, schema, of_evaluation ? data::Role::kEval : data::Role::kTrain);
+  const auto source = open_source(data, seed, role);
   const data::Batch batch = first_batch(*source);
   first.bad_rows = source->stats().bad_rows;
   first.examples = batch.num_examples;
   first.ids = std::ssize(batch.ids);
+  std::vector<PositiveShare> shares(schema.labels.size());
+  add_labels(batch, shares);
   for (std::size_t l = 0; l < schema.labels.size(); ++l) {
-    double sum = 0.0;
-    for (std::size_t i = l; i < batch.labels.size(); i += schema.labels.size()) {
-      sum += static_cast<double>(batch.labels[i]);
-    }
-    first.positive_shares.emplace_back(schema.labels[l].name,
-                                       sum / static_cast<double>(batch.num_examples));
+    first.positive_shares.emplace_back(schema.labels[l].name, shares[l].value());
   }
   return first;
 }
 
-DryRun dry_run(const job::JobConfig& job) {
+DryRun dry_run(const job::JobConfig& job, const data::Dataset& data) {
   const job::JobConfig config = in_this_process(job);
-  const data::Schema schema = data::resolve_schema(config.data);
+  const data::Schema& schema = data.schema();
   ThreadPool pool(config.train.threads > 0 ? config.train.threads : num_cpus());
   pipeline::Cluster cluster(config, {});
   pipeline::Model model(config, schema, cluster, pool);
-  const auto source = open_source(config, schema, data::Role::kTrain);
+  const auto source = open_source(data, config.seed, data::Role::kTrain);
   data::Batch batch = first_batch(*source);
 
   DryRun result;
@@ -173,14 +169,11 @@ DryRun dry_run(const job::JobConfig& job) {
     result.tables.push_back({.name = table.name, .dim = table.dim, .row_bytes = layout.row_bytes});
   }
   pipeline::Scorer scorer(model);
-  std::vector<float> probabilities, labels;
-  const auto first_label = [&](std::span<const float> values, std::vector<float>& copy) {
-    return values_of_label(values, schema.num_labels(), 0, copy);
-  };
-  const std::span<const float> scores = first_label(scorer.score(batch), probabilities);
-  result.logloss = compute_metrics(scores, first_label(batch.labels, labels)).logloss;
+  const CountedRows rows({scorer.score(batch), batch.labels, batch.weights}, schema.num_labels(), 0,
+                         schema.labels.front().source.positive_weight);
+  result.logloss = compute_metrics(rows.rows()).logloss;
   result.examples_total = source->rows_per_epoch();
-  if (result.examples_total <= 0) result.examples_total = estimated_examples(config.data);
+  if (result.examples_total <= 0) result.examples_total = estimated_examples(data);
   estimate_tables(*source, batch, model, result);
   return result;
 }

@@ -1,4 +1,4 @@
-#include "early_stopping.h"
+#include "src/trainer/early_stopping.h"
 
 #include <cmath>
 
@@ -7,22 +7,28 @@
 namespace satrap::trainer {
 namespace {
 
-double metric_of(const Evaluation& evaluation, const std::string& metric) {
-  if (metric == "gauc") return evaluation.grouped.value_or(GroupedAuc{}).auc;
-  if (metric == "logloss") return evaluation.logloss;
-  return metric == "ne" ? evaluation.ne : evaluation.auc;
+double metric_of(const Evaluation& evaluation, job::StoppingMetric metric) {
+  switch (metric) {
+    case job::StoppingMetric::kAuc:
+      return evaluation.auc;
+    case job::StoppingMetric::kGauc:
+      return evaluation.grouped.value_or(GroupedAuc{}).auc;
+    case job::StoppingMetric::kLogloss:
+      return evaluation.logloss;
+    case job::StoppingMetric::kNe:
+      return evaluation.ne;
+  }
+  return evaluation.auc;  // not reached
 }
-
-bool larger_is_better(const std::string& metric) { return metric.ends_with("auc"); }
 
 }  // namespace
 
 EarlyStopping::EarlyStopping(const job::EarlyStoppingConfig& config) : config_(config) {
-  state_.metric = config.metric;
+  state_.metric = word_of(config.metric, job::kStoppingMetrics);
 }
 
 void EarlyStopping::restore(const checkpoint::EarlyStoppingState& state) {
-  if (state.metric == config_.metric) state_ = state;
+  if (state.metric == state_.metric) state_ = state;
 }
 
 void EarlyStopping::observe(std::int64_t step, const Evaluation& evaluation) {
@@ -30,7 +36,7 @@ void EarlyStopping::observe(std::int64_t step, const Evaluation& evaluation) {
   state_.last_step = step;
   const double value = metric_of(evaluation, config_.metric);
   const double gain =
-      larger_is_better(config_.metric) ? value - state_.best_value : state_.best_value - value;
+      job::should_rise(config_.metric) ? value - state_.best_value : state_.best_value - value;
   const bool is_first = state_.best_step < 0 && std::isfinite(value);
   const bool is_better = is_first || gain > config_.min_delta;  // false for NaN
   if (!is_better) {

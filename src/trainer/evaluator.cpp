@@ -1,91 +1,151 @@
-#include "evaluator.h"
+#include "src/trainer/evaluator.h"
 
-#include <array>
+#include <span>
 #include <utility>
 
 #include "satrap/core/error.h"
-#include "satrap/data/loader.h"
+#include "satrap/core/log.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/pass_progress.h"
 #include "satrap/pipeline/scorer.h"
+#include "src/trainer/slices.h"
 
 namespace satrap::trainer {
 namespace {
 
-/// The scores of all ranks: probabilities and labels [examples, num_labels], groups [examples].
+/// The examples of this rank, then of all ranks.
 struct Scored {
-  std::vector<float> probabilities, labels;
-  std::vector<std::uint64_t> groups;
+  std::vector<float> probabilities, labels;  // [examples, num_labels]
+  std::vector<float> weights;                // [examples], or empty
+  std::vector<std::uint64_t> groups;         // likewise
+  std::vector<SliceColumn> slices;           // of train.slices
+
+  void add(std::span<const float> scores, const data::Batch& batch) {
+    append(scores, probabilities);
+    append(std::span(batch.labels), labels);
+    append(std::span(batch.weights), weights);
+    append(std::span(batch.groups), groups);
+    for (std::size_t i = 0; i < slices.size(); ++i) slices[i].add(batch.kept[i]);
+  }
+
+  void gather(bool is_grouped, pipeline::RankGroup& ranks) {
+    labels = ranks.gather(labels);
+    probabilities = ranks.gather(probabilities);
+    if (ranks.any(!weights.empty())) weights = ranks.gather(weights);
+    if (is_grouped) groups = ranks.gather(groups);
+    for (SliceColumn& column : slices) column.gather(ranks);
+  }
+
+ private:
+  template <class T>
+  static void append(std::span<T> more, auto& all) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
 };
 
 Evaluation evaluate_label(const Scored& scored,
                           const data::Schema& schema,
-                          std::int64_t label,
-                          const pipeline::Cluster& cluster,
-                          pipeline::RankGroup& ranks) {
-  std::vector<float> some_probabilities, some_labels;
-  const std::span<const float> probabilities =
-      values_of_label(scored.probabilities, schema.num_labels(), label, some_probabilities);
-  const std::span<const float> labels =
-      values_of_label(scored.labels, schema.num_labels(), label, some_labels);
-  const Metrics result = compute_metrics(probabilities, labels);
-  GroupedAuc grouped;
-  if (schema.grouped) grouped = grouped_auc(scored.groups, probabilities, labels);
-  // All ranks use the chief's result: another CPU may round differently, and ranks decide by it.
-  const std::array<double, 5> mine = {result.auc, result.logloss, result.ne, result.calibration,
-                                      grouped.auc};
-  const std::vector<double> of_chief =
-      ranks.gather(std::span<const double>(mine).first(cluster.is_chief() ? mine.size() : 0));
-  Evaluation evaluation{result.examples, of_chief[0], of_chief[1], of_chief[2], of_chief[3]};
-  if (schema.grouped) evaluation.grouped = {of_chief[4], grouped.num_groups};
-  evaluation.reliability = reliability(probabilities, labels);
-  evaluation.label = schema.labels[static_cast<std::size_t>(label)].name;
+                          const job::TrainConfig& train,
+                          std::int64_t label) {
+  const data::NamedLabelConfig& config = schema.labels[static_cast<std::size_t>(label)];
+  const CountedRows counted({scored.probabilities, scored.labels, scored.weights},
+                            schema.num_labels(), label, config.source.positive_weight);
+  const ScoredRows& rows = counted.rows();
+  const Metrics metrics = compute_metrics(rows);
+  Evaluation evaluation{.examples = metrics.examples,
+                        .auc = metrics.auc,
+                        .logloss = metrics.logloss,
+                        .ne = metrics.ne,
+                        .calibration = metrics.calibration,
+                        .ap = metrics.ap,
+                        .brier = metrics.brier};
+  if (!rows.weights.empty()) evaluation.weight = metrics.weight;
+  if (schema.grouped) {
+    std::vector<std::uint64_t> memory;
+    const auto groups = counted.of(std::span<const std::uint64_t>(scored.groups), memory);
+    evaluation.grouped = grouped_auc(groups, rows.probabilities, rows.labels, rows.weights);
+    if (!train.metrics_at.empty()) {
+      evaluation.ranking =
+          grouped_ranking(groups, rows.probabilities, rows.labels, rows.weights, train.metrics_at);
+    }
+  }
+  evaluation.reliability = reliability(rows);
+  for (const SliceColumn& column : scored.slices) {
+    evaluation.slices.push_back(column.evaluate(counted));
+  }
+  evaluation.label = config.name;
   return evaluation;
+}
+
+/// All ranks use the chief's numbers: another CPU may round differently, and ranks decide by them.
+void take_from_chief(Evaluation& mine,
+                     const pipeline::Cluster& cluster,
+                     pipeline::RankGroup& ranks) {
+  std::vector<double*> numbers = {&mine.auc,         &mine.logloss, &mine.ne,
+                                  &mine.calibration, &mine.ap,      &mine.brier};
+  if (mine.grouped) numbers.push_back(&mine.grouped->auc);
+  for (RankingAt& at : mine.ranking.at) {
+    numbers.push_back(&at.ndcg);
+    numbers.push_back(&at.recall);
+  }
+  for (SlicedColumn& column : mine.slices) {
+    for (Slice& slice : column.slices) {
+      Metrics& m = slice.metrics;
+      numbers.insert(numbers.end(), {&m.auc, &m.logloss, &m.ne, &m.calibration});
+    }
+  }
+  std::vector<double> values;
+  for (const double* number : numbers) values.push_back(*number);
+  if (!cluster.is_chief()) values.clear();
+  values = ranks.gather(std::span<const double>(values));
+  for (std::size_t i = 0; i < numbers.size(); ++i) *numbers[i] = values[i];
 }
 
 }  // namespace
 
-std::optional<Evaluation> evaluate_model(const job::JobConfig& config,
-                                         const data::Schema& schema,
+std::optional<Evaluation> evaluate_model(const data::Dataset& data,
+                                         const job::JobConfig& config,
                                          const data::FittedTransforms& transforms,
                                          pipeline::Model& model,
                                          const pipeline::Cluster& cluster,
                                          pipeline::RankGroup& ranks,
                                          const std::atomic<bool>* stop,
                                          LiveProgress* live) {
+  const data::Schema& schema = data.schema();
   data::ReadOptions options;
   options.seed = config.seed;
   options.rank = cluster.rank();
   options.world_size = cluster.size();
   options.stop = stop;
-  const auto source =
-      data::open_batches(config.data, schema, transforms, data::Role::kEval, options);
+  options.kept = config.train.slices;
+  const auto source = data::open_batches(data, transforms, data::Role::kEval, options);
   model.tables->flush();
   ranks.barrier();  // all have: each rank's rows may be in the cache of another
   pipeline::Scorer scorer(model);
   data::Batch batch;
   Scored scored;
+  for (const std::string& column : config.train.slices) scored.slices.emplace_back(column);
   if (live != nullptr) live->evaluated = 0;
   data::PassProgress progress("evaluating", source->stats().total_bytes, /*stop=*/nullptr);
   const auto stopped = [&] { return stop != nullptr && stop->load(); };
   while (!stopped() && source->next(batch)) {
-    const std::span<const float> probabilities = scorer.score(batch);
-    scored.probabilities.insert(scored.probabilities.end(), probabilities.begin(),
-                                probabilities.end());
+    scored.add(scorer.score(batch), batch);
     if (live != nullptr) live->evaluated += batch.num_examples;
     if (live == nullptr) progress.note(source->stats().bytes);
-    scored.labels.insert(scored.labels.end(), batch.labels.begin(), batch.labels.end());
-    scored.groups.insert(scored.groups.end(), batch.groups.begin(), batch.groups.end());
   }
   if (ranks.any(stopped())) return std::nullopt;
-  scored.labels = ranks.gather(scored.labels);
+  scored.gather(schema.grouped, ranks);
   if (scored.labels.empty()) {
     throw Error(ErrorCode::kInvalidData, "no row of the evaluation data can be used");
   }
-  scored.probabilities = ranks.gather(scored.probabilities);
-  if (schema.grouped) scored.groups = ranks.gather(scored.groups);
   std::vector<Evaluation> labels;
   for (std::int64_t l = 0; l < schema.num_labels(); ++l) {
-    labels.push_back(evaluate_label(scored, schema, l, cluster, ranks));
+    labels.push_back(evaluate_label(scored, schema, config.train, l));
+    if (labels.back().examples == 0 && cluster.is_chief()) {
+      log_warning("evaluation: no row counts; all have weight 0, or lack the label '{}'",
+                  labels.back().label);
+    }
+    take_from_chief(labels.back(), cluster, ranks);
   }
   Evaluation evaluation = labels.front();
   if (labels.size() > 1) evaluation.labels = std::move(labels);

@@ -1,4 +1,4 @@
-#include "event_file.h"
+#include "src/trainer/event_file.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "appended_file.h"
+#include "src/trainer/appended_file.h"
 
 namespace satrap::trainer {
 

@@ -1,5 +1,6 @@
 #include "satrap/trainer/export.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <filesystem>
@@ -9,16 +10,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "export_description.h"
-#include "loaded_model.h"
-#include "npy_writer.h"
-#include "safetensors_writer.h"
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/hash.h"
 #include "satrap/core/ids.h"
 #include "satrap/table/row.h"
+#include "src/trainer/export_description.h"
+#include "src/trainer/loaded_model.h"
+#include "src/trainer/npy_writer.h"
+#include "src/trainer/safetensors_writer.h"
 
 namespace satrap::trainer {
 namespace {
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kDescriptionFile = "export.json";
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 
 /// The output folder, under a temporary name until it is complete.
 class ExportDirectory {
@@ -233,14 +234,23 @@ void write_text(const std::string& name, const std::string& text, ExportDirector
   out.add(name, file);
 }
 
+NetworkFormat format_of_network(job::ModelType type, std::optional<NetworkFormat> wanted) {
+  if (wanted) return *wanted;
+  return type == job::ModelType::kTorchScript ? NetworkFormat::kTorchScript : NetworkFormat::kOnnx;
+}
+
+void write_network(dense::DenseNetwork& network, NetworkFormat format, ExportDirectory& out) {
+  const bool is_onnx = format == NetworkFormat::kOnnx;
+  write_text(network_file(format), is_onnx ? network.to_onnx() : network.to_torchscript(), out);
+}
+
 }  // namespace
 
 Exported export_model(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::string& out_path,
-                      RowsFormat format,
-                      bool overwrite) {
-  ExportDirectory out(out_path, overwrite);
+                      const ExportOptions& options) {
+  ExportDirectory out(out_path, options.overwrite);
   LoadedModel loaded(config, checkpoint, LoadedModel::Rows::kNone);
   Exported result{.checkpoint = checkpoint.name(), .step = loaded.manifest.step};
   Json json = {{"format", kFormat},
@@ -248,10 +258,11 @@ Exported export_model(const job::JobConfig& config,
                {"checkpoint", checkpoint.name()},
                {"step", loaded.manifest.step},
                {"examples", loaded.manifest.examples}};
-  json.update(describe_model(loaded));
-  write_text("dense.pt", loaded.model.network->to_torchscript(), out);
+  const NetworkFormat network = format_of_network(config.model.type, options.network);
+  json.update(describe_model(loaded, network));
+  write_network(*loaded.model.network, network, out);
   for (std::size_t i = 0; i < loaded.manifest.tables.size(); ++i) {
-    result.rows += write_rows(loaded, i, format, out, json["tables"][i]);
+    result.rows += write_rows(loaded, i, options.rows, out, json["tables"][i]);
   }
   json["files"] = out.files();
   write_text(kDescriptionFile, json.dump(2) + "\n", out);

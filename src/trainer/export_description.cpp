@@ -1,4 +1,4 @@
-#include "export_description.h"
+#include "src/trainer/export_description.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,9 +13,14 @@ using Json = nlohmann::ordered_json;
 
 Json text_of(const data::Schema& schema) {
   const data::SchemaConfig& text = schema.text;
-  return {{"delimiter", text.delimiter}, {"quote", text.quote},          {"decimal", text.decimal},
-          {"header", text.header},       {"columns", text.columns},      {"trim", text.trim},
-          {"missing", text.missing},     {"value_rule", text.value_rule}};
+  return {{"delimiter", text.delimiter},
+          {"quote", text.quote},
+          {"decimal", word_of(text.decimal, data::kDecimals)},
+          {"header", text.header},
+          {"columns", text.columns},
+          {"trim", text.trim},
+          {"missing", text.missing},
+          {"value_rule", text.value_rule}};
 }
 
 /// In the order of the network's outputs.
@@ -31,12 +36,15 @@ Json numeric_inputs(const data::Schema& schema, const data::FittedTransforms& tr
   Json inputs = Json::array();
   for (std::size_t i = 0; i < schema.numeric_inputs.size(); ++i) {
     const data::NumericConfig& config = schema.numeric_inputs[i].config;
-    inputs.push_back({{"name", config.name},
-                      {"column", config.column},
-                      {"position", schema.numeric_inputs[i].output},
+    Json& input = inputs.emplace_back(Json{{"name", config.name}, {"column", config.column}});
+    if (config.is_age()) {
+      input["since"] = config.since;
+      input["unit"] = word_of(config.unit, data::kAgeUnits);
+    }
+    input.update(Json{{"position", schema.numeric_inputs[i].output},
                       {"missing_indicator", config.missing_indicator},
                       {"clip", config.clip},
-                      {"transform", config.transform},
+                      {"transform", word_of(config.transform, data::kTransforms)},
                       {"mean", transforms.scales[i].mean},
                       {"stddev", transforms.scales[i].stddev},
                       {"fill", config.fill}});
@@ -44,7 +52,8 @@ Json numeric_inputs(const data::Schema& schema, const data::FittedTransforms& tr
   return inputs;
 }
 
-/// How the features' text becomes ids; bucketed ones have the boundaries of their ranges instead.
+/// How the features' text becomes ids; those made from a number have the boundaries of their ranges
+/// instead, those made from a time its part, and crosses the names of their features.
 std::vector<Json> feature_texts(const data::Schema& schema,
                                 const data::FittedTransforms& transforms) {
   std::vector<Json> texts(schema.features.size());
@@ -52,10 +61,13 @@ std::vector<Json> feature_texts(const data::Schema& schema,
     if (column.feature == data::Schema::kGroups) continue;  // no input
     const data::FeatureConfig& config = column.config;
     texts[static_cast<std::size_t>(column.feature)] = {
-        {"column", config.column},       {"type", config.type},
-        {"separator", config.separator}, {"weight_separator", config.weight_separator},
-        {"keep", config.keep},           {"missing", config.missing}};
-    // Of several: the bag has the ids of all of them, in this order.
+        {"column", config.column},
+        {"type", word_of(config.type, data::kIdTypes)},
+        {"separator", config.separator},
+        {"weight_separator", config.weight_separator},
+        {"keep", word_of(config.keep, data::kKeptIds)},
+        {"missing", word_of(config.missing, data::kMissingIds)}};
+    // Several columns: the bag has the ids of all of them, in this order.
     if (!config.columns.empty()) {
       texts[static_cast<std::size_t>(column.feature)]["columns"] = config.columns;
     }
@@ -65,13 +77,25 @@ std::vector<Json> feature_texts(const data::Schema& schema,
     texts[static_cast<std::size_t>(schema.bucketed[i].feature)] = {
         {"column", config.column},
         {"boundaries", transforms.boundaries[i]},
-        {"missing", config.missing}};
+        {"missing", word_of(config.missing, data::kMissingIds)}};
+  }
+  for (const data::Schema::Dated& feature : schema.dated) {
+    texts[static_cast<std::size_t>(feature.feature)] = {
+        {"column", feature.config.column},
+        {"part", word_of(feature.config.part, data::kDateParts)},
+        {"zone", feature.config.zone},
+        {"missing", word_of(feature.config.missing, data::kMissingIds)}};
+  }
+  for (const data::Schema::Cross& feature : schema.crosses) {
+    texts[static_cast<std::size_t>(feature.feature)] = {
+        {"cross", feature.config.cross},
+        {"missing", word_of(feature.config.missing, data::kMissingIds)}};
   }
   return texts;
 }
 
 Json features_of(const LoadedModel& loaded, const embedding::FeatureLayout& layout) {
-  const std::vector<Json> texts = feature_texts(loaded.schema, loaded.transforms);
+  const std::vector<Json> texts = feature_texts(loaded.data.schema(), loaded.transforms);
   Json features = Json::array();
   for (std::size_t f = 0; f < layout.features.size(); ++f) {
     const embedding::PlacedFeature& placed = layout.features[f];
@@ -79,12 +103,12 @@ Json features_of(const LoadedModel& loaded, const embedding::FeatureLayout& layo
     Json& feature = features.emplace_back(
         Json{{"name", placed.spec.name}, {"table", loaded.model.specs.tables[table].name}});
     feature.update(texts[f]);
-    feature["max_length"] = loaded.schema.features[f].max_length;
+    feature["max_length"] = loaded.data.schema().features[f].max_length;
     feature["pooling"] = kPoolingNames[static_cast<std::size_t>(placed.spec.pooling)];
     feature["position"] = placed.column;
     feature["width"] = placed.width;
     if (placed.spec.pooling != Pooling::kSequence) continue;
-    feature["mask_position"] = loaded.schema.num_numeric_outputs() + placed.mask_column;
+    feature["mask_position"] = loaded.data.schema().num_numeric_outputs() + placed.mask_column;
   }
   return features;
 }
@@ -110,18 +134,23 @@ Json tables_of(const LoadedModel& loaded) {
 
 }  // namespace
 
-Json describe_model(const LoadedModel& loaded) {
+const char* network_file(NetworkFormat format) {
+  return format == NetworkFormat::kOnnx ? "dense.onnx" : "dense.pt";
+}
+
+Json describe_model(const LoadedModel& loaded, NetworkFormat format) {
   const job::EmbeddingSpecs& specs = loaded.model.specs;
   const embedding::FeatureLayout layout(specs.features, specs.tables);
   return {{"model",
-           {{"type", loaded.config.model.type},
-            {"file", "dense.pt"},
-            {"numeric_width", loaded.schema.num_numeric_outputs() + layout.mask_width},
+           {{"type", word_of(loaded.config.model.type, job::kModelTypes)},
+            {"file", network_file(format)},
+            {"format", word_of(format, kNetworkFormats)},
+            {"numeric_width", loaded.data.schema().num_numeric_outputs() + layout.mask_width},
             {"pooled_width", layout.output_width},
             {"output", "logit"}}},
-          {"labels", labels_of(loaded.schema)},
-          {"text", text_of(loaded.schema)},
-          {"numeric", numeric_inputs(loaded.schema, loaded.transforms)},
+          {"labels", labels_of(loaded.data.schema())},
+          {"text", text_of(loaded.data.schema())},
+          {"numeric", numeric_inputs(loaded.data.schema(), loaded.transforms)},
           {"features", features_of(loaded, layout)},
           {"tables", tables_of(loaded)}};
 }

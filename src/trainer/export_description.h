@@ -2,12 +2,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "loaded_model.h"
+#include "satrap/trainer/export.h"
+#include "src/trainer/loaded_model.h"
 
 namespace satrap::trainer {
 
 /// The part of export.json that describes how a row of text becomes the dense network's inputs:
 /// "labels", "text", "numeric", "features", "tables" (without their files) and "model".
-nlohmann::ordered_json describe_model(const LoadedModel& loaded);
+nlohmann::ordered_json describe_model(const LoadedModel& loaded, NetworkFormat format);
+
+/// The network's file in the folder.
+const char* network_file(NetworkFormat format);
 
 }  // namespace satrap::trainer

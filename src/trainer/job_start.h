@@ -1,16 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "run_directory.h"
 #include "satrap/checkpoint/continuation.h"
-#include "satrap/data/schema.h"
+#include "satrap/data/dataset.h"
 #include "satrap/job/job_config.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/trainer/trainer.h"
+#include "src/trainer/run_directory.h"
 
 namespace satrap::trainer {
 
@@ -19,10 +18,9 @@ struct JobStart {
   std::string checkpoint;  // to continue from; "": none
   std::string transforms;  // JSON
   checkpoint::Continuation continuation;
-  std::int64_t first_eval_row = -1;                       // data::EvalConfig::first_row
-  std::shared_ptr<const data::TopicPosition> topic = {};  // data::KafkaConfig::position
-  std::int64_t topic_row = -1;  // number of the row there from which all ranks continue; -1: as
-                                // the checkpoint says
+  data::Dataset data;
+  std::int64_t topic_row = -1;  // number of the row in the topic from which all ranks continue; -1:
+                                // as the checkpoint says
   checkpoint::UsedCheckpoint
       warm_start;  // whose rows the first step starts with; its path is "": none
 
@@ -31,7 +29,6 @@ struct JobStart {
   /// checkpoint's.
   static JobStart decide(const job::JobConfig& config,
                          const TrainOptions& options,
-                         const data::Schema& schema,
                          pipeline::Cluster& cluster,
                          std::optional<RunDirectory>& directory);
 };

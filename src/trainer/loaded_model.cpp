@@ -1,4 +1,4 @@
-#include "loaded_model.h"
+#include "src/trainer/loaded_model.h"
 
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/checkpoint/continuation.h"
@@ -16,23 +16,23 @@ std::string existing_checkpoint(const std::string& directory) {
 }
 
 /// Checked before anything is loaded: inputs and outputs of the same shape may mean something else.
-data::Schema schema_for(const checkpoint::UsedCheckpoint& checkpoint,
-                        const job::JobConfig& config) {
+data::Dataset data_for(const checkpoint::UsedCheckpoint& checkpoint, const job::JobConfig& config) {
   checkpoint::check_predictions(checkpoint, config);
-  return data::resolve_schema(config.data);
+  return data::Dataset(config.data, {.folder = config.folder});
 }
 
 }  // namespace
 
 job::JobConfig in_this_process(job::JobConfig config) {
   config.embedding = {};
-  config.device = "cpu";
+  config.device = job::JobDevice::kCpu;
   config.why_not_on_gpu = "";
   data::choose_batch_size(config.data);
   // What a GPU's network was trained in may not be there; its parameters are fp32 always.
-  const std::string& precision = config.train.precision;
-  if (precision == "tf32" || (precision == "fp16" && !config.uses_graph())) {
-    config.train.precision = "fp32";
+  using job::Precision;
+  Precision& precision = config.train.precision;
+  if (precision == Precision::kTf32 || (precision == Precision::kFp16 && !config.uses_graph())) {
+    precision = Precision::kFp32;
   }
   return config;
 }
@@ -43,10 +43,11 @@ LoadedModel::LoadedModel(const job::JobConfig& job,
     : config(in_this_process(job)),
       path(existing_checkpoint(checkpoint.path)),
       pool(config.train.threads > 0 ? config.train.threads : num_cpus()),
-      schema(schema_for({path, checkpoint.accept_changed_config}, config)),
-      transforms(data::FittedTransforms::from_json(checkpoint::read_transforms(path), schema)),
+      data(data_for({path, checkpoint.accept_changed_config}, config)),
+      transforms(
+          data::FittedTransforms::from_json(checkpoint::read_transforms(path), data.schema())),
       cluster(config, {}),
-      model(config, schema, cluster, pool),
+      model(config, data.schema(), cluster, pool),
       manifest(rows == Rows::kAll ? checkpoint::load_checkpoint(path, model).manifest
                                   : checkpoint::load_dense_network(path, model)) {}
 

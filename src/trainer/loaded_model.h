@@ -5,7 +5,7 @@
 #include "satrap/checkpoint/checkpoint_format.h"
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/core/thread_pool.h"
-#include "satrap/data/schema.h"
+#include "satrap/data/dataset.h"
 #include "satrap/data/transforms.h"
 #include "satrap/job/job_config.h"
 #include "satrap/pipeline/cluster.h"
@@ -34,7 +34,7 @@ class LoadedModel {
   const job::JobConfig config;
   const std::string path;  // of the checkpoint
   ThreadPool pool;
-  const data::Schema schema;
+  const data::Dataset data;
   const data::FittedTransforms transforms;
   pipeline::Cluster cluster;
   pipeline::Model model;

@@ -1,4 +1,4 @@
-#include "npy_writer.h"
+#include "src/trainer/npy_writer.h"
 
 #include <fmt/format.h>
 

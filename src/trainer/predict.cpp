@@ -4,10 +4,10 @@
 #include <limits>
 #include <vector>
 
-#include "loaded_model.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/pass_progress.h"
 #include "satrap/pipeline/scorer.h"
+#include "src/trainer/loaded_model.h"
 
 namespace satrap::trainer {
 
@@ -17,10 +17,8 @@ PredictedRows predict(const job::JobConfig& config,
                       const std::vector<std::string>& keep,
                       const std::function<void(const PredictedLines& lines)>& take) {
   LoadedModel loaded(config, checkpoint);
-  data::Schema schema = loaded.schema;
-  schema.kept = keep;
-  const auto source = data::open_batches(loaded.config.data, schema, loaded.transforms,
-                                         data::Role::kPredict, {.seed = config.seed, .stop = stop});
+  const auto source = data::open_batches(loaded.data, loaded.transforms, data::Role::kPredict,
+                                         {.seed = config.seed, .stop = stop, .kept = keep});
   pipeline::Scorer scorer(loaded.model);
   data::Batch batch;
   std::vector<float> probabilities;

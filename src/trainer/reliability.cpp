@@ -8,22 +8,26 @@
 
 namespace satrap::trainer {
 
-std::vector<ReliabilityBin> reliability(std::span<const float> probabilities,
-                                        std::span<const float> labels) {
-  if (std::ranges::any_of(probabilities, [](float p) { return std::isnan(p); })) return {};
-  const SortedScores sorted(probabilities, labels);
-  const std::size_t n = sorted.size();
+std::vector<ReliabilityBin> reliability(const ScoredRows& rows) {
+  if (std::ranges::any_of(rows.probabilities, [](float p) { return std::isnan(p); })) return {};
+  const SortedScores sorted(rows.probabilities, rows.labels, rows.weights);
+  double all = 0.0;  // weights, of which those of the examples before i, and of smaller predictions
+  for (std::size_t i = 0; i < sorted.size(); ++i) all += sorted.weight(i);
+  double before = 0.0, smaller = 0.0;
   std::vector<ReliabilityBin> bins;
-  std::size_t bin = 0;      // of the last of `bins`
-  std::size_t smaller = 0;  // examples with smaller predictions than example i
-  for (std::size_t i = 0; i < n; ++i) {
-    if (sorted.score(i) != sorted.score(smaller)) smaller = i;
-    const std::size_t wanted = static_cast<std::size_t>(kReliabilityBins) * smaller / n;
+  std::int64_t bin = 0;  // of the last of `bins`
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const double weight = sorted.weight(i);
+    if (i > 0 && sorted.score(i) != sorted.score(i - 1)) smaller = before;
+    before += weight;
+    const auto wanted =
+        static_cast<std::int64_t>(static_cast<double>(kReliabilityBins) * smaller / all);
     if (bins.empty() || wanted != bin) bins.emplace_back();
     bin = wanted;
     ++bins.back().examples;
-    bins.back().predicted += static_cast<double>(sorted.score(i));
-    bins.back().positives += sorted.label(i) > 0.5F ? 1 : 0;
+    bins.back().predicted += weight * static_cast<double>(sorted.score(i));
+    bins.back().positives += sorted.label(i) > 0.5F ? weight : 0.0;
+    bins.back().weight += weight;
   }
   return bins;
 }

@@ -1,4 +1,4 @@
-#include "remote_run.h"
+#include "src/trainer/remote_run.h"
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "report_clock.h"
+#include "src/trainer/report_clock.h"
 
 #include <algorithm>
 

@@ -1,16 +1,17 @@
-#include "reporter.h"
+#include "src/trainer/reporter.h"
 
 #include <algorithm>
 
 #include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
-#include "metrics_json.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
-#include "satrap/data/shared_files.h"
+#include "satrap/data/common_files.h"
 #include "satrap/pipeline/stages.h"
 #include "satrap/trainer/run_series.h"
+#include "src/trainer/metrics_json.h"
+#include "src/trainer/run_numbers.h"
 
 namespace satrap::trainer {
 namespace {
@@ -25,61 +26,6 @@ Json early_stopping_json(const EarlyStopping& e) {
           {"stopped", e.should_stop()}};
 }
 
-double mean_staleness(const std::vector<std::int64_t>& histogram) {
-  double sum = 0.0, count = 0.0;
-  for (std::size_t s = 0; s < histogram.size(); ++s) {
-    sum += static_cast<double>(s) * static_cast<double>(histogram[s]);
-    count += static_cast<double>(histogram[s]);
-  }
-  return count > 0.0 ? sum / count : 0.0;
-}
-
-Json stage_seconds(const StageTimers& timers) {
-  Json stages = Json::object();
-  for (std::int64_t s = 0; s < std::int64_t{pipeline::kNumStages}; ++s) {
-    stages[pipeline::kStageNames[s]] = timers.seconds(s);
-  }
-  return stages;
-}
-
-Json device_seconds(backend::StreamTimes& times) {
-  Json seconds = Json::object();
-  for (std::uint8_t kind = 0; kind < backend::StreamTimes::kNumKinds; ++kind) {
-    seconds[backend::StreamTimes::kNames[kind]] =
-        times.seconds(static_cast<backend::StreamTimes::Kind>(kind));
-  }
-  return seconds;
-}
-
-Json cache_json(const embedding::CacheCounts& counts) {
-  const auto needed = static_cast<double>(counts.hits + counts.misses);
-  Json curve = Json::array();
-  for (const auto& point : counts.miss_curve) {
-    curve.push_back({point.cache_bytes, point.miss_rate});
-  }
-  return {{"bytes", counts.bytes},
-          {"hits", counts.hits},
-          {"misses", counts.misses},
-          {"hit_rate", needed == 0.0 ? Json() : Json(static_cast<double>(counts.hits) / needed)},
-          {"bytes_fetched", counts.bytes_fetched},
-          {"rows_written", counts.rows_written},
-          {"bytes_written", counts.bytes_written},
-          {"save_seconds", counts.save_seconds},
-          {"miss_curve", curve},
-          {"halving_bytes", counts.halving_bytes == 0 ? Json() : Json(counts.halving_bytes)}};
-}
-
-Json loss_scale_json(const dense::DenseNetwork::LossScale& scale) {
-  return {{"factor", scale.factor}, {"skipped_steps", scale.skipped_steps}};
-}
-
-std::int64_t max_staleness(const std::vector<std::int64_t>& histogram) {
-  for (std::int64_t s = std::ssize(histogram); s-- > 0;) {
-    if (histogram[static_cast<std::size_t>(s)] > 0) return s;
-  }
-  return 0;
-}
-
 /// `name` precedes the metrics.
 void log_evaluation(std::int64_t step, const std::string& name, const Evaluation& e) {
   log_info(
@@ -90,6 +36,10 @@ void log_evaluation(std::int64_t step, const std::string& name, const Evaluation
     log_info("eval at step {}: {}gauc {:.5f} of {} groups", step, name, grouped->auc,
              grouped->num_groups);
   }
+  for (const RankingAt& at : e.ranking.at) {
+    log_info("eval at step {}: {}ndcg@{} {:.5f}, recall@{} {:.5f} of {} groups with a positive",
+             step, name, at.k, at.ndcg, at.k, at.recall, e.ranking.num_groups);
+  }
 }
 
 }  // namespace
@@ -97,12 +47,12 @@ void log_evaluation(std::int64_t step, const std::string& name, const Evaluation
 Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t examples)
     : sources_(sources),
       options_(options),
-      window_(sources.config.train.metric_window, sources.schema.num_labels()),
-      watch_(sources.schema),
-      constant_inputs_(sources.schema),
+      window_(sources.config.train.metric_window, sources.dataset.schema().num_labels()),
+      watch_(sources.dataset.schema()),
+      constant_inputs_(sources.dataset.schema()),
       progress_of_data_(sources.data, sources.timers),
       clock_(job::Interval::parse(sources.config.train.report_every, "train.report_every")),
-      num_positive_(sources.schema.labels.size()),
+      positive_shares_(sources.dataset.schema().labels.size()),
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
   initial_progress_ = std::max(0.0, progress(0));
@@ -110,21 +60,16 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
   if (const auto scale = sources_.network.loss_scale()) told_skipped_steps_ = scale->skipped_steps;
 }
 
-void Reporter::add(std::span<const float> probabilities,
-                   std::span<const float> labels,
-                   std::int64_t global_examples) {
-  window_.add(probabilities, labels);
-  warn(watch_.add_labels(labels));
+void Reporter::add(const ScoredRows& rows, std::int64_t global_examples) {
+  window_.add(rows);
+  warn(watch_.add_labels(rows.labels, rows.weights));
   examples_ += global_examples;
   examples_here_ += global_examples;
 }
 
 void Reporter::look_at(std::int64_t step, const data::Batch& batch) {
   constant_inputs_.add(batch);
-  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-    num_positive_[i % num_positive_.size()] += batch.labels[i] > 0.5F ? 1 : 0;
-  }
-  num_seen_ += batch.num_examples;
+  add_labels(batch, positive_shares_);
   LiveProgress* const live = options_.live;
   if (live == nullptr || !sources_.cluster.is_chief()) return;
   live->phase = LiveProgress::Phase::kTraining;
@@ -146,14 +91,19 @@ void Reporter::warn(const std::vector<std::string>& messages) const {
 /// With several labels: the metrics of the first, then those of each under its name.
 Json Reporter::window_json(const Metrics& first) const {
   Json json = metrics_json(first);
-  const std::vector<data::NamedLabelConfig>& labels = sources_.schema.labels;
+  const std::vector<data::NamedLabelConfig>& labels = sources_.dataset.schema().labels;
   if (labels.size() == 1) return json;
   Json& by_name = json["labels"];
   by_name[labels[0].name] = metrics_json(first);
   for (std::size_t l = 1; l < labels.size(); ++l) {
-    by_name[labels[l].name] = metrics_json(window_.compute(static_cast<std::int64_t>(l)));
+    by_name[labels[l].name] = metrics_json(window(l));
   }
   return json;
+}
+
+Metrics Reporter::window(std::size_t label) const {
+  const data::NamedLabelConfig& config = sources_.dataset.schema().labels[label];
+  return window_.compute(static_cast<std::int64_t>(label), config.source.positive_weight);
 }
 
 double Reporter::seconds() const {
@@ -197,7 +147,7 @@ void Reporter::report(std::int64_t step, bool is_due) {
   const Mark& since = is_due ? told_ : last_;
   const double elapsed = std::max(now - since.seconds, 1e-9);
   const double elapsed_since_last = std::max(now - last_.seconds, 1e-9);
-  const Metrics window = window_.compute();
+  const Metrics window = this->window();
   const auto histogram = sources_.queue.staleness_histogram();
   if (is_due) warn(watch_.add_training(window));
 
@@ -229,29 +179,17 @@ void Reporter::report(std::int64_t step, bool is_due) {
   line["wait_share"] = report.wait_share;
   add_data_waits(data_waits, line);
   const job::TrainConfig& train = sources_.config.train;
-  line["staleness"] = {{"mean", report.mean_staleness}, {"max", max_staleness(histogram)}};
+  line.update(run_numbers(sources_, histogram));
   if (!train.is_async()) line["staleness"]["bound"] = train.staleness_bound().at(step);
-  line["stage_seconds"] = stage_seconds(sources_.timers);
-  const pipeline::EmbeddingTables::Size size = sources_.tables.size();
-  line["rows"] = size.rows;
-  line["table_bytes"] = size.bytes;
-  line["resident_bytes"] = resident_bytes();
-  if (const auto cache = sources_.tables.cache()) {
-    line["cache"] = cache_json(*cache);
-    report.hit_rate = hit_rate_since(*cache);
-  }
+  if (const auto cache = sources_.tables.cache()) report.hit_rate = hit_rate_since(*cache);
   if (sources_.device_times != nullptr) {
-    line["device_seconds"] = device_seconds(*sources_.device_times);
     line["device_share"] = report.device_share = device_share_since(elapsed_since_last);
   }
   const DataProgress::Topic topic = progress_of_data_.topic();
   add_topic(topic, line);
   report.lag = topic.lag;
   report.age = topic.age;
-  if (const auto scale = sources_.network.loss_scale()) {
-    line["loss_scale"] = loss_scale_json(*scale);
-    tell_skipped(*scale);
-  }
+  if (const auto scale = sources_.network.loss_scale()) tell_skipped(*scale);
   sources_.directory->append_metrics(line);
   if (options_.on_report) options_.on_report(report);
 }
@@ -296,7 +234,7 @@ void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation
 }
 
 std::map<std::string, double> Reporter::metrics() const {
-  const Metrics window = window_.compute();
+  const Metrics window = this->window();
   std::map<std::string, double> all = {
       {"train.loss", window.logloss}, {"train.auc", window.auc}, {"train.ne", window.ne}};
   if (evaluation_) {
@@ -314,13 +252,10 @@ std::map<std::string, double> Reporter::metrics() const {
 }
 
 /// By the label's name; of the examples that this process has trained on.
-Json Reporter::positive_shares() const {
+Json Reporter::positive_shares_json() const {
   Json shares = Json::object();
-  for (std::size_t l = 0; l < num_positive_.size(); ++l) {
-    shares[sources_.schema.labels[l].name] =
-        num_seen_ == 0
-            ? Json()
-            : Json(static_cast<double>(num_positive_[l]) / static_cast<double>(num_seen_));
+  for (std::size_t l = 0; l < positive_shares_.size(); ++l) {
+    shares[sources_.dataset.schema().labels[l].name] = json_number(positive_shares_[l].value());
   }
   return shares;
 }
@@ -338,56 +273,44 @@ void Reporter::write_summary(std::int64_t step,
       {"examples", examples_},
       {"seconds", total},
       {"examples_per_second", static_cast<double>(examples_here_) / std::max(total, 1e-9)},
-      {"train", window_json(window_.compute())}};
+      {"train", window_json(window())}};
   if (evaluation_) summary["eval"] = evaluation_json(*evaluation_);
   if (early_stopping.is_on()) {
     summary["early_stopping"] = early_stopping_json(early_stopping);
     summary["early_stopping"]["eval"] =
         sources_.directory->evaluation_of(early_stopping.state().best_step);
   }
-  summary["mode"] = sources_.config.train.mode;
+  summary["mode"] = word_of(sources_.config.train.mode, job::kTrainModes);
   const job::TrainConfig& train = sources_.config.train;
-  summary["staleness"] = {{"bound", train.is_async() ? Json() : Json(train.max_staleness())},
-                          {"max", max_staleness(histogram)},
-                          {"mean", mean_staleness(histogram)},
-                          {"histogram", histogram}};
+  summary.update(run_numbers(sources_, histogram));
+  summary["staleness"]["bound"] = train.is_async() ? Json() : Json(train.max_staleness());
+  summary["staleness"]["histogram"] = histogram;
   add_data_waits(progress_of_data_.waits_since({}, std::max(total, 1e-9)), summary);
-  summary["stage_seconds"] = stage_seconds(sources_.timers);
-  const pipeline::EmbeddingTables::Size size = sources_.tables.size();
-  summary["rows"] = size.rows;
-  summary["table_bytes"] = size.bytes;
-  summary["resident_bytes"] = resident_bytes();
-  if (const auto cache = sources_.tables.cache()) summary["cache"] = cache_json(*cache);
-  if (sources_.device_times != nullptr) {
-    summary["device_seconds"] = device_seconds(*sources_.device_times);
-  }
   summary["cpu_seconds"] = cpu_seconds();
   summary["bad_rows"] = read.bad_rows;
   if (read.bad_rows > 0) {
-    // Of the rows of this rank, which has trained on its part of the examples.
+    // Counts the rows of this rank, which has trained on its part of the examples.
     const double good =
         static_cast<double>(examples_here_) / static_cast<double>(sources_.cluster.size());
     const auto bad = static_cast<double>(read.bad_rows);
-    summary["bad_row_share"] = bad / (good + bad);
+    summary["bad_row_share"] = bad / (good + bad + static_cast<double>(read.left_out));
     summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
   }
   add_topic(progress_of_data_.topic(), summary);
-  summary["positive_share"] = positive_shares();
+  summary["positive_share"] = positive_shares_json();
   summary["constant_inputs"] = constant_inputs_.names();
-  if (const auto shared = data::shared_files(sources_.config.data); !shared.empty()) {
-    summary["eval_reads_training_rows"] = data::describe_shared_files(shared);
+  if (const auto shared = data::common_files(sources_.dataset); !shared.empty()) {
+    summary["eval_reads_training_rows"] = data::describe_common_files(shared);
   }
   summary["nonfinite_steps"] = nonfinite_steps_;
-  if (const auto scale = sources_.network.loss_scale()) {
-    summary["loss_scale"] = loss_scale_json(*scale);
-  }
   summary["resumed"] = resumed;
   summary["warm_start"] = nullptr;
   if (const job::WarmStartConfig& warm = train.warm_start; !warm_start_.empty()) {
-    summary["warm_start"] = {{"from", warm_start_},
-                             {"tables", warm_tables_},
-                             {"dense", warm.dense},
-                             {"optimizer_state", warm.optimizer_state}};
+    summary["warm_start"] = {
+        {"from", warm_start_},
+        {"tables", warm_tables_},
+        {"dense", warm.dense},
+        {"optimizer_state", word_of(warm.optimizer_state, job::kOptimizerStates)}};
   }
   summary["seed"] = sources_.config.seed;
   summary["deterministic"] = sources_.config.train.deterministic;

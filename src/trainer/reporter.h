@@ -3,25 +3,25 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "constant_inputs.h"
-#include "data_progress.h"
-#include "early_stopping.h"
-#include "report_clock.h"
-#include "run_directory.h"
 #include "satrap/core/stage_timer.h"
 #include "satrap/data/batch_source.h"
-#include "satrap/data/schema.h"
+#include "satrap/data/dataset.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/step_queue.h"
 #include "satrap/pipeline/work.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/trainer.h"
-#include "watch.h"
+#include "src/trainer/constant_inputs.h"
+#include "src/trainer/data_progress.h"
+#include "src/trainer/early_stopping.h"
+#include "src/trainer/positive_share.h"
+#include "src/trainer/report_clock.h"
+#include "src/trainer/run_directory.h"
+#include "src/trainer/watch.h"
 
 namespace satrap::trainer {
 
@@ -32,7 +32,7 @@ class Reporter {
  public:
   struct Sources {  // sources of the numbers; all outlive the reporter
     const job::JobConfig& config;
-    const data::Schema& schema;
+    const data::Dataset& dataset;
     pipeline::EmbeddingTables& tables;
     dense::DenseNetwork& network;
     const data::BatchSource& data;
@@ -46,11 +46,9 @@ class Reporter {
   /// `examples`: trained on before this process.
   Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
 
-  /// A finished step: this rank's predictions, made before its update (both [rows, num_labels]),
-  /// and the number of examples of all ranks.
-  void add(std::span<const float> probabilities,
-           std::span<const float> labels,
-           std::int64_t global_examples);
+  /// A finished step: this rank's rows, with predictions made before its update, and the number of
+  /// examples of all ranks.
+  void add(const ScoredRows& rows, std::int64_t global_examples);
   /// What the ranks have told of their data by a step that is finished.
   void look_at(const pipeline::RankShares& shares) { progress_of_data_.look_at(shares); }
   void add_nonfinite() { ++nonfinite_steps_; }
@@ -102,10 +100,11 @@ class Reporter {
 
  private:
   void warn(const std::vector<std::string>& messages) const;
-  /// Of the whole job; negative: unknown.
+  /// The share of the whole job that is done; negative: unknown.
   double progress(std::int64_t step, std::int64_t examples_in_flight = 0) const;
-  nlohmann::ordered_json positive_shares() const;
+  nlohmann::ordered_json positive_shares_json() const;
   nlohmann::ordered_json window_json(const Metrics& first) const;
+  Metrics window(std::size_t label = 0) const;
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
@@ -118,8 +117,7 @@ class Reporter {
   ConstantInputs constant_inputs_;
   DataProgress progress_of_data_;
   ReportClock clock_;
-  std::vector<std::int64_t> num_positive_;  // [num_labels], of num_seen_ examples of this rank
-  std::int64_t num_seen_ = 0;
+  std::vector<PositiveShare> positive_shares_;  // [num_labels], of this rank's examples
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process

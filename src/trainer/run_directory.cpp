@@ -1,4 +1,4 @@
-#include "run_directory.h"
+#include "src/trainer/run_directory.h"
 
 #include <algorithm>
 #include <array>
@@ -15,14 +15,15 @@
 #include "satrap/core/log.h"
 #include "satrap/data/remote_folder.h"
 #include "satrap/job/config_paths.h"
+#include "satrap/trainer/importance.h"
 
 namespace satrap::trainer {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kFiles = {kRunConfig, kRunMetrics,   kRunSummary,
-                               kRunReport, "tensorboard", "checkpoints"};
+constexpr std::array kFiles = {kRunConfig,     kRunMetrics,   kRunSummary,  kRunReport,
+                               kRunImportance, "tensorboard", "checkpoints"};
 
 /// Lines of a metrics file up to `step`; drops an incomplete last line (of a killed run).
 std::string lines_up_to(const std::string& path, std::int64_t step) {

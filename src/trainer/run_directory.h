@@ -6,13 +6,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "appended_file.h"
-#include "event_file.h"
-#include "remote_run.h"
-#include "run_lock.h"
 #include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/job/job_config.h"
 #include "satrap/job/scratch.h"
+#include "src/trainer/appended_file.h"
+#include "src/trainer/event_file.h"
+#include "src/trainer/remote_run.h"
+#include "src/trainer/run_lock.h"
 
 namespace satrap::trainer {
 

@@ -1,4 +1,4 @@
-#include "run_lock.h"
+#include "src/trainer/run_lock.h"
 
 #include <cerrno>
 #include <cstring>
@@ -105,7 +105,7 @@ RunLock::RunLock(const std::string& directory, RunLockOptions options)
 
 RunLock::~RunLock() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
   }
   ended_.notify_all();
@@ -203,8 +203,11 @@ void RunLock::require_held() const {
 }
 
 void RunLock::beat() {
-  std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, options_.beat, [&] { return ends_; })) {
+  const MutexLock lock(mutex_);
+  for (;;) {
+    const auto next = std::chrono::steady_clock::now() + options_.beat;
+    while (!ends_ && ended_.wait_until(mutex_, next)) continue;
+    if (ends_) return;
     if (!is_anothers()) ::futimens(fd_, nullptr);
   }
 }

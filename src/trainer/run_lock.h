@@ -1,10 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap::trainer {
 
@@ -53,9 +53,9 @@ class RunLock {
   std::string record_;  // what this process has written
   int fd_ = -1;
   bool can_lock_ = true;  // false: the file system has no locks
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool ends_ = false;
+  Mutex mutex_;
+  CondVar ended_;
+  bool ends_ SATRAP_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

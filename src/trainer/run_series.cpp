@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_directory.h"
 #include "satrap/core/text.h"
 #include "satrap/data/remote_folder.h"
+#include "src/trainer/run_directory.h"
 
 namespace satrap::trainer {
 namespace {

@@ -1,4 +1,4 @@
-#include "safetensors_writer.h"
+#include "src/trainer/safetensors_writer.h"
 
 #include <bit>
 #include <string_view>

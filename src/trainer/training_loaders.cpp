@@ -1,9 +1,9 @@
-#include "training_loaders.h"
+#include "src/trainer/training_loaders.h"
 
 #include <string>
 
 #include "satrap/core/error.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::trainer {
 
@@ -20,7 +20,7 @@ std::unique_ptr<loader::Loaders> open_loaders(const job::JobConfig& config,
   }
   return std::make_unique<loader::Loaders>(
       pipeline::endpoint_options(config, place),
-      net::open_store(url, place.token, cluster.deadline()), concat("rank ", place.rank),
+      net::open_rendezvous(url, place.token, cluster.deadline()), concat("rank ", place.rank),
       loader::LoadersOptions{.timeout_ms = loaders.timeout_ms(),
                              .rank = cluster.rank(),
                              .num_ranks = cluster.size(),

@@ -1,4 +1,4 @@
-#include "training_run.h"
+#include "src/trainer/training_run.h"
 
 #include <algorithm>
 #include <array>
@@ -7,18 +7,19 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "loaded_model.h"
 #include "satrap/checkpoint/warm_start.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/core/text.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/common_files.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/row_count.h"
-#include "satrap/data/shared_files.h"
 #include "satrap/pipeline/stages.h"
-#include "training_loaders.h"
+#include "src/trainer/evaluator.h"
+#include "src/trainer/loaded_model.h"
+#include "src/trainer/training_loaders.h"
 
 namespace satrap::trainer {
 namespace {
@@ -34,20 +35,17 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       options_(options),
       cluster_(config, options.cluster, options.stop),
       pool_(num_threads(config.train)),
-      schema_(data::resolve_schema(config.data)),
-      start_(JobStart::decide(config, options, schema_, cluster_, directory_)),
+      start_(JobStart::decide(config, options, cluster_, directory_)),
+      schema_(start_.data.schema()),
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
+      loss_weights_(schema_),
       model_(config, schema_, cluster_, pool_),
+      checkpoints_(config_, cluster_),
       timers_(pipeline::kNumStages),
       ranks_(cluster_,
              timers_,
              {model_.device_ranks.get(), model_.stream.get(), model_.times.get()}),
-      early_stopping_(config.train.early_stopping),
-      eval_clock_(job::Interval::parse(config.train.eval_every, "train.eval_every")),
-      checkpoint_clock_(job::Interval::parse(config.checkpoint.every, "checkpoint.every")) {
-  config_.data.eval.first_row = start_.first_eval_row;
-  config_.data.kafka.position = start_.topic;
-  data::share_generator(config_.data);
+      evaluations_({start_.data, config_, transforms_, model_, cluster_, ranks_, options_}) {
   if (start_.checkpoint.empty()) {
     start_anew();
   } else {
@@ -68,7 +66,8 @@ void TrainingRun::restore() {
   checkpoint::RestoredState state =
       checkpoint::load_checkpoint(start_.checkpoint, model_, cluster_.rank(), cluster_.size());
   const checkpoint::Manifest& manifest = state.manifest;
-  step_ = resumed_step_ = checkpointed_step_ = manifest.step;
+  step_ = resumed_step_ = manifest.step;
+  checkpoints_.continue_from(step_);
   start_position_ =
       checkpoint::with_batch_size(manifest.position_of(cluster_.rank(), cluster_.size()),
                                   start_.continuation.batch_size, config_.data.batch_size);
@@ -82,7 +81,7 @@ void TrainingRun::restore() {
   if (config_.train.deterministic && start_.continuation.has_same_input) {
     pending_ = std::move(state.pending);
   }
-  if (manifest.early_stopping) early_stopping_.restore(*manifest.early_stopping);
+  if (manifest.early_stopping) evaluations_.restore(*manifest.early_stopping);
   log_info("resumed from {} (step {}, {} examples)", start_.checkpoint, step_, restored_examples_);
   if (config_.train.deterministic && !state.pending.empty() && pending_.empty()) {
     log_info("the lookups made ahead of step {} are made again, for other input", step_ + 1);
@@ -101,7 +100,7 @@ void TrainingRun::open_pipeline() {
   if (loaders_) read.open_deliveries = loaders_->opener();
   source_ = options_.open_batches
                 ? options_.open_batches(read)
-                : data::open_batches(config_.data, schema_, transforms_, data::Role::kTrain, read);
+                : data::open_batches(start_.data, transforms_, data::Role::kTrain, read);
   batches_ = std::make_unique<pipeline::GlobalBatches>(
       *source_, schema_, start_position_, cluster_.make_communicator("planner"), cluster_, timers_);
 
@@ -122,7 +121,7 @@ void TrainingRun::open_pipeline() {
     queue_->add_free(works_.back().get());
   }
   reporter_ = std::make_unique<Reporter>(
-      Reporter::Sources{config_, schema_, *model_.tables, *model_.network, *source_, *queue_,
+      Reporter::Sources{config_, start_.data, *model_.tables, *model_.network, *source_, *queue_,
                         timers_, directory_ ? &*directory_ : nullptr, cluster_, model_.times.get()},
       options_, restored_examples_);
   reporter_->restore_nonfinite_steps(restored_nonfinite_steps_);
@@ -137,13 +136,7 @@ void TrainingRun::start_planner() {
 void TrainingRun::begin_directory() {
   if (!cluster_.is_chief()) return;
   directory_->begin(step_, reporter_->describe_start());
-  checkpoint::FailureLimits limits{.max_failures = config_.checkpoint.max_failures};
-  if (const auto seconds = config_.checkpoint.max_unsaved_seconds()) {
-    limits.max_unsaved = std::chrono::duration<double>(*seconds);
-  }
-  checkpoints_ = std::make_unique<checkpoint::CheckpointWriter>(
-      directory_->checkpoints(), config_.checkpoint.keep, limits, directory_->mirror());
-  checkpoints_->set_newer_aside(step_);
+  checkpoints_.open(*directory_, step_);
 }
 
 /// On all ranks: the dense network is that of the chief, or that of the shards from now on.
@@ -162,27 +155,11 @@ void TrainingRun::begin_dense(const pipeline::Work* first) {
   }
 }
 
-/// Over the batches of all ranks. One half is added to the positives and to the negatives. A batch
-/// of one class, as at the start of sorted rows, says no more than one of a thousand examples.
+/// Over the first batches of all ranks.
 void TrainingRun::start_from_average(const data::Batch& batch) {
-  const auto num_labels = static_cast<std::size_t>(schema_.num_labels());
-  std::vector<double> mine(num_labels + 1), rates(num_labels, 0.5);
-  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-    mine[i % num_labels] += static_cast<double>(batch.labels[i]);
-  }
-  mine.back() = static_cast<double>(batch.num_examples);
-  double examples = 1.0;
+  const std::vector<double> mine = loss_weights_.sums_of(batch);
   const std::vector<double> all = ranks_.gather(std::span<const double>(mine));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::size_t label = i % mine.size();
-    (label == num_labels ? examples : rates[label]) += all[i];
-  }
-  for (double& rate : rates) {
-    const bool has_both = rate > 0.5 && rate < examples - 0.5;
-    rate /= examples;
-    if (!has_both) rate = std::clamp(rate, 0.001, 0.999);
-  }
-  model_.network->set_base_rates(rates);
+  model_.network->set_base_rates(loss_weights_.rates_of(all));
 }
 
 TrainOutcome TrainingRun::run() {
@@ -193,9 +170,10 @@ TrainOutcome TrainingRun::run() {
 
   // Several ranks stop together, by their votes.
   const std::atomic<bool>* stop = cluster_.size() == 1 ? options_.stop : nullptr;
-  bool stopped = owes_evaluation() && !evaluate();
+  bool stopped = evaluations_.is_owed(step_, ended_epochs_) && !evaluate();
+  const EarlyStopping& early_stopping = evaluations_.early_stopping();
   const auto next_work = [&]() -> pipeline::Work* {
-    if (stopped || early_stopping_.should_stop()) return nullptr;
+    if (stopped || early_stopping.should_stop()) return nullptr;
     const ScopedStage timer(timers_, pipeline::kStageWait);
     return queue_->take_looked_up(stop);
   };
@@ -211,7 +189,7 @@ TrainOutcome TrainingRun::run() {
       reporter_->report(step_, report_due_ == ReportClock::Due::kReport);
     }
     stopped = (votes.evaluate && !evaluate()) || votes.stop;
-    const bool is_best = early_stopping_.is_best(step_);
+    const bool is_best = early_stopping.is_best(step_);
     if (votes.checkpoint || is_best) start_checkpoint(is_best);
   }
   const bool reached_end = queue_->has_ended();
@@ -223,8 +201,8 @@ TrainOutcome TrainingRun::run() {
   if (config_.train.is_async()) end_async();
   // A stop ends a pipe too, on any rank.
   stopped = stopped || stop_requested();
-  const bool finished = early_stopping_.should_stop() ||
-                        !ranks_.any(stopped || !reached_end || unreadable != nullptr);
+  const bool finished =
+      early_stopping.should_stop() || !ranks_.any(stopped || !reached_end || unreadable != nullptr);
   if (finished) require_an_update();
   finish(finished, /*has_failed=*/unreadable != nullptr && !finished);
   planner_.reset();
@@ -248,12 +226,13 @@ void TrainingRun::tell_start() const {
     data += fmt::format(", {} times", config_.train.epochs);
   }
   log_info("{} with {} dense parameters and {} table{}{}; batch {}, {} thread{} on {}; {}",
-           config_.model.type, format_count(static_cast<double>(model_.network->num_parameters())),
+           word_of(config_.model.type, job::kModelTypes),
+           format_count(static_cast<double>(model_.network->num_parameters())),
            model_.specs.tables.size(), model_.specs.tables.size() == 1 ? "" : "s", data,
            config_.data.batch_size, pool_.num_threads(), pool_.num_threads() == 1 ? "" : "s",
-           config_.device, shown_path(config_.run_dir));
-  const std::vector<std::string> shared = data::shared_files(config_.data);
-  if (!shared.empty()) log_warning("{}", data::describe_shared_files(shared));
+           word_of(config_.device, job::kJobDevices), shown_path(config_.run_dir));
+  const std::vector<std::string> shared = data::common_files(start_.data);
+  if (!shared.empty()) log_warning("{}", data::describe_common_files(shared));
 }
 
 /// The last evaluation, checkpoint and summary; of a run that has failed the checkpoint alone.
@@ -277,14 +256,14 @@ void TrainingRun::finish(bool finished, bool has_failed) {
   model_.tables->wait_joined();
   ranks_.barrier();
   if (!cluster_.is_chief()) return;
-  checkpoints_->wait();
-  if (evaluated_step_ == step_) {
-    checkpoints_->update_evaluation(step_, reporter_->metrics(), early_stopping_state());
+  checkpoints_.writer().wait();
+  if (evaluations_.has(step_)) {
+    checkpoints_.writer().update_evaluation(step_, reporter_->metrics(), evaluations_.state());
   }
   if (!is_over && !has_failed) {
     // A signal may have cut the evaluation short.
     reporter_->write_summary(step_, finished && !stop_requested(), resumed_step_ >= 0,
-                             early_stopping_);
+                             evaluations_.early_stopping());
   }
   directory_->end();
 }
@@ -322,36 +301,17 @@ void TrainingRun::settle_within_grace() {
   settle();
 }
 
-/// Whether a signal cut short the evaluation due after the step from which the run continues. Early
-/// stopping needs its result, to decide as it would have undisturbed.
-bool TrainingRun::owes_evaluation() {
-  if (!early_stopping_.is_on() || step_ <= 0) return false;
-  return ranks_.any(cluster_.is_chief() && eval_clock_.due(step_, ended_epochs_) &&
-                    early_stopping_.state().last_step != step_);
-}
-
 bool TrainingRun::evaluate() {
-  if (evaluated_step_ == step_) return true;
+  if (evaluations_.has(step_)) return true;
   const ScopedPhase evaluating(options_.live, LiveProgress::Phase::kEvaluating);
   settle();
-  ranks_.copy_from_chief(*model_.network);  // running statistics are of each rank's own batches
-  const std::optional<Evaluation> evaluation = evaluate_model(
-      config_, schema_, transforms_, model_, cluster_, ranks_, options_.stop, options_.live);
-  if (!evaluation) return false;  // covers a part of the data
-  reporter_->report_evaluation(step_, *evaluation);
-  evaluated_step_ = step_;
-  early_stopping_.observe(step_, *evaluation);
-  if (cluster_.is_chief() && early_stopping_.should_stop()) {
-    log_info("early stopping at step {}: {}", step_, early_stopping_.describe());
-  }
-  return true;
+  return evaluations_.run(step_, *reporter_);
 }
 
 // ------------------------------------------------------------------------------ entry points
 
 TrainOutcome train(const job::JobConfig& job, const TrainOptions& options) {
   job::JobConfig config = job;
-  config.data.stop = options.stop;
   data::choose_batch_size(config.data);  // of a job that was not read from a file
   bool has_trained = false;
   try {
@@ -381,8 +341,8 @@ Evaluation evaluate(const job::JobConfig& config,
   LoadedModel loaded(config, checkpoint);
   StageTimers timers(pipeline::kNumStages);
   pipeline::RankGroup ranks(loaded.cluster, timers);
-  return evaluate_model(loaded.config, loaded.schema, loaded.transforms, loaded.model,
-                        loaded.cluster, ranks, stop)
+  return evaluate_model(loaded.data, loaded.config, loaded.transforms, loaded.model, loaded.cluster,
+                        ranks, stop)
       .value_or(Evaluation{});
 }
 

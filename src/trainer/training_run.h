@@ -8,15 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "early_stopping.h"
-#include "evaluator.h"
-#include "job_start.h"
-#include "reporter.h"
-#include "run_directory.h"
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/checkpoint/continuation.h"
-#include "satrap/job/interval.h"
 #include "satrap/loader/loaders.h"
 #include "satrap/pipeline/async_dense.h"
 #include "satrap/pipeline/cluster.h"
@@ -24,6 +18,12 @@
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/planner_thread.h"
 #include "satrap/pipeline/rank_group.h"
+#include "src/trainer/checkpoints.h"
+#include "src/trainer/evaluations.h"
+#include "src/trainer/job_start.h"
+#include "src/trainer/loss_weights.h"
+#include "src/trainer/reporter.h"
+#include "src/trainer/run_directory.h"
 
 namespace satrap::trainer {
 
@@ -65,39 +65,37 @@ class TrainingRun {
   /// As settle, at the end of the run: does not wait for input that will not arrive.
   void settle_within_grace();
 
-  bool owes_evaluation();
   bool evaluate();  // false: a signal, here or on another rank, cut it short
   void start_checkpoint(bool is_needed);
-  bool is_written();
-  bool prepare_checkpoint(const std::vector<pipeline::PendingLookup>& pending);
+  void write_part(const std::string& directory,
+                  const std::vector<pipeline::PendingLookup>& pending) const;
+  std::unique_ptr<checkpoint::CheckpointContent> checkpoint_content(
+      std::vector<pipeline::PendingLookup> pending);
   std::optional<data::TopicPosition> topic_position() const;
   void commit_topic(const data::TopicPosition& position) const;
   void finish(bool finished, bool has_failed);
-  std::optional<checkpoint::EarlyStoppingState> early_stopping_state() const;
   void end_async();
   void require_an_update();
   bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
 
-  job::JobConfig config_;  // after start_ is decided, data knows its first row of
-                           // evaluation, and its place in a topic
+  const job::JobConfig config_;
   const TrainOptions& options_;
   pipeline::Cluster cluster_;
   std::optional<RunDirectory> directory_;  // of the chief
   ThreadPool pool_;
-  const data::Schema schema_;
   const JobStart start_;
+  const data::Schema& schema_;  // of start_.data
   const data::FittedTransforms transforms_;
+  const LossWeights loss_weights_;
   pipeline::Model model_;
-  std::unique_ptr<checkpoint::CheckpointWriter> checkpoints_;  // of the chief
+  Checkpoints checkpoints_;  // ends after ranks_: others must not wait for what it writes
   StageTimers timers_;
   pipeline::RankGroup ranks_;
+  Evaluations evaluations_;
 
-  std::int64_t step_ = 0;           // the last one enqueued
-  std::int64_t num_queued_ = 0;     // examples of all ranks in the steps not retired
-  std::int64_t resumed_step_ = -1;  // -1: not resumed
-  std::int64_t evaluated_step_ = -1;
-  std::int64_t checkpointed_step_ = -1;
-  bool has_left_checkpoint_ = false;           // one was due and is owed
+  std::int64_t step_ = 0;                      // the last one enqueued
+  std::int64_t num_queued_ = 0;                // examples of all ranks in the steps not retired
+  std::int64_t resumed_step_ = -1;             // -1: not resumed
   std::vector<data::DataPosition> positions_;  // [num_ranks] after it
   std::int64_t ended_epochs_ = 0;              // complete with it, if it ends one; else 0
   bool has_updated_ = false;                   // a step of this process was finite
@@ -105,8 +103,6 @@ class TrainingRun {
   std::vector<std::string> warm_tables_;  // that were taken over
   std::int64_t restored_examples_ = 0, restored_nonfinite_steps_ = 0;
   std::vector<pipeline::PendingLookup> pending_;
-  EarlyStopping early_stopping_;
-  job::IntervalClock eval_clock_, checkpoint_clock_;
   ReportClock::Due report_due_ = ReportClock::Due::kNo;  // after the last step; the chief's
 
   // Created last and destroyed first: threads that use the members above.

@@ -5,7 +5,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/pipeline/stages.h"
-#include "training_run.h"
+#include "src/trainer/training_run.h"
 
 namespace satrap::trainer {
 
@@ -24,10 +24,11 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
          .pooled = inputs.pooled(),
          .labels = host_matrix(std::span(batch.labels), batch.num_examples, batch.num_labels),
          .step = work.step,
+         .weights = loss_weights_.of(batch, work.loss_weights),
          .loss_examples = work.shares.global_examples,
          .first_example = work.shares.first_example},
         {.probabilities = work.probabilities.view(), .grad_pooled = work.gradient()},
-        async_dense_ ? dense::DenseNetwork::OnGradient() : ranks_.on_gradient_of(network));
+        async_dense_ ? dense::GradientSource::OnGradient() : ranks_.on_gradient_of(network));
   }
   step_ = work.step;
   num_queued_ += work.shares.global_examples;
@@ -48,9 +49,10 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
 }
 
 /// The same on all ranks, which must all end at the same step. In the host's memory they wait for
-/// each other's gradients anyway.
+/// each other's gradients anyway, and for those of the rows.
 std::int64_t TrainingRun::max_lag() const {
-  const bool is_queued = cluster_.size() == 1 || ranks_.is_on_devices();
+  const bool is_queued = model_.tables->access().on_device() != nullptr &&
+                         (cluster_.size() == 1 || ranks_.is_on_devices());
   return is_queued ? model_.network->max_in_flight() - 1 : 0;
 }
 
@@ -74,7 +76,7 @@ void TrainingRun::retire(pipeline::Work& work) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
     has_updated_ = true;
     reporter_->add(
-        work.probabilities.values(), work.batch.labels,
+        {work.probabilities.values(), work.batch.labels, work.batch.weights},
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
   reporter_->look_at(work.shares);
@@ -90,9 +92,8 @@ pipeline::StepVotes TrainingRun::my_votes() {
   if (cluster_.is_chief()) report_due_ = reporter_->due(step_, ended_epochs_, num_queued_);
   votes.report = report_due_ != ReportClock::Due::kNo;
   if (cluster_.is_chief() && !async_dense_) {
-    votes.checkpoint = checkpoint_clock_.due(step_, ended_epochs_) || has_left_checkpoint_;
-    if (has_left_checkpoint_ && checkpoints_->is_writing_after({})) votes.checkpoint = false;
-    votes.evaluate = eval_clock_.due(step_, ended_epochs_);
+    votes.checkpoint = checkpoints_.is_due(step_, ended_epochs_);
+    votes.evaluate = evaluations_.is_due(step_, ended_epochs_);
   }
   return votes;
 }
@@ -115,8 +116,8 @@ void TrainingRun::require_an_update() {
   if (has_any || !has_trained) return;
   throw Error(ErrorCode::kDiverged,
               concat("nothing was learned: in all of ", steps,
-                     " steps the loss or gradient was not finite, so that none updated anything; ",
-                     config_.train.precision == "fp16"
+                     " steps the loss or gradient was not finite, and none updated anything; ",
+                     config_.train.precision == job::Precision::kFp16
                          ? "fp16 skips the first ones until its loss scale fits; "
                          : "",
                      "look at the learning rates, at the range of the inputs and, with model.type "

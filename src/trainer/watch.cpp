@@ -1,4 +1,4 @@
-#include "watch.h"
+#include "src/trainer/watch.h"
 
 #include <algorithm>
 
@@ -19,14 +19,20 @@ constexpr const char* kWhatToLookAt =
 }  // namespace
 
 TrainingWatch::TrainingWatch(const data::Schema& schema)
-    : labels_(schema.labels), num_positive_(schema.labels.size()) {}
+    : labels_(schema.labels),
+      lacks_negatives_(schema.share_of_negatives < 1.0),
+      num_positive_(schema.labels.size()),
+      num_negative_(schema.labels.size()) {}
 
-std::vector<std::string> TrainingWatch::add_labels(std::span<const float> labels) {
+std::vector<std::string> TrainingWatch::add_labels(std::span<const float> labels,
+                                                   std::span<const float> weights) {
   num_seen_ += std::ssize(labels) / std::ssize(labels_);
   if (has_judged_labels_) return {};
   for (std::size_t i = 0; i < labels.size() && num_examples_ < kFirstExamples; ++i) {
     const std::size_t label = i % labels_.size();
-    num_positive_[label] += labels[i] != 0.0F ? 1 : 0;
+    const bool is_weighed = weights.empty() || weights[i / labels_.size()] > 0.0F;
+    num_positive_[label] += is_weighed && labels[i] > 0.5F ? 1 : 0;
+    num_negative_[label] += is_weighed && labels[i] <= 0.5F ? 1 : 0;
     num_examples_ += label + 1 == labels_.size() ? 1 : 0;
   }
   return num_examples_ < kFirstExamples ? std::vector<std::string>() : end_labels();
@@ -37,7 +43,7 @@ std::vector<std::string> TrainingWatch::end_labels() {
   if (has_judged_labels_ || num_examples_ == 0) return warnings;
   has_judged_labels_ = true;
   for (std::size_t l = 0; l < labels_.size(); ++l) {
-    if (num_positive_[l] == 0 || num_positive_[l] == num_examples_) {
+    if (num_positive_[l] == 0 || num_negative_[l] == 0) {
       warnings.push_back(describe(l));
     }
   }
@@ -50,6 +56,12 @@ std::string TrainingWatch::describe(std::size_t label) const {
   const std::string of =
       source.column == config.name ? "" : fmt::format(" (column {})", source.column);
   const bool is_one = num_positive_[label] != 0;
+  if (!is_one && num_negative_[label] == 0) {
+    return fmt::format(
+        "label '{}'{} is missing or has weight 0 in all of the first {} examples, "
+        "so nothing can be learned from it",
+        config.name, of, num_examples_);
+  }
   std::string text = fmt::format(
       "label '{}'{} is {} in all of the first {} examples, so nothing can be learned from it",
       config.name, of, is_one ? 1 : 0, num_examples_);
@@ -61,6 +73,7 @@ std::string TrainingWatch::describe(std::size_t label) const {
     return text + fmt::format(": no number is {} `threshold` {}", is_one ? "below" : "at or above",
                               source.threshold.front());
   }
+  if (is_one && lacks_negatives_) return text + "; data.train.negatives leaves out the others";
   if (is_one && source.positive.empty()) {
     return text +
            "; rows with other labels, such as -1, are bad rows and skipped: `positive` or "
@@ -70,8 +83,9 @@ std::string TrainingWatch::describe(std::size_t label) const {
 }
 
 std::vector<std::string> TrainingWatch::add_training(const Metrics& window) {
+  const std::int64_t num_labelled = num_positive_[0] + num_negative_[0];
   const double rate = static_cast<double>(num_positive_[0]) /
-                      static_cast<double>(std::max<std::int64_t>(num_examples_, 1));
+                      static_cast<double>(std::max<std::int64_t>(num_labelled, 1));
   const double fewer = std::min(rate, 1.0 - rate) * static_cast<double>(window.examples);
   if (fewer < kEnoughExamples || !(window.ne > 0.0)) return {};
   last_ = window;

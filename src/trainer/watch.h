@@ -21,8 +21,10 @@ class TrainingWatch {
 
   static constexpr std::int64_t kFirstExamples = 100'000;
 
-  /// A step's labels, [n, num_labels].
-  std::vector<std::string> add_labels(std::span<const float> labels);
+  /// A step's labels, [n, num_labels], NaN where missing, and the weights of its examples, [n] or
+  /// empty. Only what counts in the loss is looked at.
+  std::vector<std::string> add_labels(std::span<const float> labels,
+                                      std::span<const float> weights = {});
 
   /// There are no more examples.
   std::vector<std::string> end_labels();
@@ -37,9 +39,10 @@ class TrainingWatch {
   std::string describe(std::size_t label) const;
 
   const std::vector<data::NamedLabelConfig> labels_;
-  std::int64_t num_examples_ = 0;           // whose labels have been counted
-  std::vector<std::int64_t> num_positive_;  // [num_labels]
-  std::int64_t num_seen_ = 0;               // in all
+  const bool lacks_negatives_;
+  std::int64_t num_examples_ = 0;                          // whose labels have been counted
+  std::vector<std::int64_t> num_positive_, num_negative_;  // [num_labels]
+  std::int64_t num_seen_ = 0;                              // in all
   bool has_judged_labels_ = false, has_risen_ = false, is_behind_ = false;
   bool has_first_ = false;  // the window of last_ has some of the first examples
   Metrics best_, last_;     // of the reports with enough examples

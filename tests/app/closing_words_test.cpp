@@ -173,7 +173,7 @@ TEST(ClosingWords, AnEvaluationOfOneClassIsNamed) {
                             {"ne", nullptr},
                             {"calibration", 0.9}};
   EXPECT_THAT(closing_words(run), HasSubstr("the labels of all 3,829 evaluation examples are the "
-                                            "same, so that auc and ne do not exist; choose"));
+                                            "same: auc and ne do not exist; choose"));
   run["summary"]["early_stopping"] = {{"best_step", nullptr}};
   EXPECT_THAT(closing_words(run), HasSubstr("and early stopping has nothing to compare"));
 }

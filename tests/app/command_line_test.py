@@ -8,6 +8,7 @@ import unittest
 from cli import SATRAP, TIMEOUT_S, CliTest, satrap
 
 COMMANDS = [
+    ("init",),
     ("train",),
     ("eval",),
     ("predict",),
@@ -30,6 +31,7 @@ COMMANDS = [
     ("report",),
     ("checkpoint", "reshard"),
     ("doctor",),
+    ("completion",),
 ]
 
 
@@ -41,6 +43,25 @@ class Help(CliTest):
                 self.assertEqual(done.stderr, "")
                 self.assertIn("--help", done.stdout)
                 self.assertEqual(self.succeed(*command, "-h").stdout, done.stdout)
+
+    def test_help_ends_with_an_example_whose_options_and_keys_exist(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                page = self.succeed(*command, "--help").stdout
+                [example] = re.findall(r"\nExample:\n  (.*)\n*\Z", page)
+                words = re.sub(r".*(?=\bsatrap )", "", example).rstrip(")").split()[1:]
+                self.assertEqual(tuple(words[:len(command)]), command)
+                if tuple(words[:2]) in COMMANDS:  # a group
+                    page = self.succeed(*words[:2], "--help").stdout
+                for option in (word for word in words if word.startswith("--")):
+                    self.assertRegex(page, rf"(?m)^  {option}\b")
+                for word in words[1:]:
+                    if "=" in word:
+                        self.succeed("config", "explain", word.partition("=")[0])
+
+    def test_the_first_page_has_three_examples(self):
+        examples = self.succeed("--help").stdout.partition("\nExamples:\n")[2]
+        self.assertEqual(["init", "train", "predict"], re.findall(r"(?m)^  satrap (\w+)", examples))
 
     def test_help_is_a_command_too(self):
         for command in [(), ("train",), ("config", "dump")]:
@@ -73,15 +94,19 @@ class Help(CliTest):
             self.assertNotIn("torch", needed)
             self.assertNotIn("cuda", needed)
 
-    def test_a_libtorch_that_cannot_be_opened_is_named(self):
+    def test_a_libtorch_or_a_writer_of_onnx_that_cannot_be_opened_is_named(self):
         for folder in ["bin", "lib"]:
             os.mkdir(self.dir / folder)
         program = shutil.copy(SATRAP, self.dir / "bin")
-        self.write("lib/libsatrap_libtorch.so", "no library")
+        for name in ["libtorch", "onnx"]:
+            self.write(f"lib/libsatrap_{name}.so", "no library")
         job = self.job(rows=100)
         for status, arguments, words in [
                 (0, ["doctor"], ["off: libsatrap_libtorch.so", "cannot be opened"]),
+                (0, ["doctor"], ["off: libsatrap_onnx.so", "./launch/setup.sh run"]),
                 (0, ["train", job, "train.precision=fp32"], []),
+                (1, ["export", job, "--checkpoint", self.dir / "run", "--out", self.dir / "model"],
+                 ["error: libsatrap_onnx.so", "cannot be opened", "./launch/setup.sh run", "--network torchscript"]),
                 (1, ["train", job, "model.engine=graph", f"run_dir={self.dir / 'graph'}"],
                  ["error: libsatrap_libtorch.so", "model.engine: graph", "cannot be opened"])]:
             done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S)
@@ -187,7 +212,7 @@ class Doctor(CliTest):
     def test_doctor_tells_what_is_on_and_what_is_off(self):
         page = self.succeed("doctor").stdout
         for name in ["satrap", "build", "cpu", "threads", "memory", "torch", "precision",
-                     "device", "cuda"]:
+                     "onnx", "device", "cuda"]:
             self.assertRegex(page, rf"(?m)^{name}\s+\S")
         self.assertRegex(page, r"(?m)^precision +fp32; .*auto picks (fp32|bf16) .*GFLOP/s")
         self.assertRegex(page, r"(?m)^torch .*2\.11")

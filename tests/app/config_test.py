@@ -245,11 +245,12 @@ dense_optimizer: adagrad
 
     def test_devices(self):
         self.assert_words(self.broken("device: cpu", "device: tpu"), "device", "cpu", "cuda")
-        self.assert_words(self.broken("device: tpu", "device: cuda\nembedding: {cache: {memory: 0}}"),
-                          "embedding.cache.memory", "cuda", "leave it out")
 
     def test_what_does_not_go_with_a_gpu(self):
-        for settings, words in [(["tables.default.ttl_steps=10"], ["device", "ttl_steps", "write cpu"]),
+        for settings, words in [(["embedding.cache.memory=1MiB", "tables.default.ttl_steps=10"],
+                                 ["embedding.cache.memory", "ttl_steps", "write 0"]),
+                                (["embedding.cache.memory=0", "model.engine=native"],
+                                 ["device", "nothing would be on the GPU", "model.engine: graph", "cpu"]),
                                 (["embedding.store=ps", "train.mode=async", "train.deterministic=false",
                                   "checkpoint.every=never"], ["device", "async", "write cpu"])]:
             self.assert_words(self.fail_with(2, "config", "check", self.config, "device=cuda", *settings), *words)

@@ -13,7 +13,7 @@ from cli import CliTest
 SOURCE = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or ".").resolve()
 sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).parents[1] / "support")]
 import satrap  # noqa: E402
-from python_torch import WHY_NOT  # noqa: E402
+from python_onnx import WHY_NOT  # noqa: E402
 
 XXHASH = ctypes.CDLL("libxxhash.so.0")
 XXHASH.XXH3_64bits.restype = ctypes.c_uint64
@@ -70,7 +70,6 @@ class Export(CliTest):
             tables[table["name"]] = arrays
         return tables
 
-    @unittest.skipIf(WHY_NOT, WHY_NOT)
     def test_names_of_any_length(self):
         names = ["推荐系统" * 8, "x" * 247, "y" * 159 + "/", "y" * 158 + "/z"]
         self.write("long.csv", ",".join(["click", *names]) + "\n" + "".join(
@@ -144,9 +143,9 @@ model: {{type: ffnn, bottom: [], top: [4]}}
     def test_an_earlier_export_is_replaced_only_when_asked_to(self):
         self.succeed(*self.command)
         self.assert_words(self.fail_with(2, *self.command), str(self.out), "--overwrite")
-        (self.out / "dense.pt").write_text("old")
+        (self.out / "dense.onnx").write_text("old")
         self.succeed(*self.command, "--overwrite")
-        self.assertNotEqual((self.out / "dense.pt").read_bytes(), b"old")
+        self.assertNotEqual((self.out / "dense.onnx").read_bytes(), b"old")
         self.assert_nothing_else_is_left()
 
     def test_a_folder_with_anything_else_is_never_replaced(self):

@@ -90,6 +90,8 @@ class Init(CliTest):
         lines = shop_log(900).splitlines(keepends=True)
         for day in range(3):
             self.write(f"day_{day}.csv", lines[0] + "".join(lines[1 + 300 * day:301 + 300 * day]))
+        self.assertRegex(self.run_in_folder("init", "day_[12].csv").stdout, r"(?m)^job +day\.yaml$")
+        self.assertRegex(self.run_in_folder("init", "*_1.csv").stdout, r"(?m)^job +job\.yaml$")
         self.run_in_folder("init", "day_0.csv", "day_[12].csv", "--out", "days.yaml")
         self.assertIn('train: {path: [day_0.csv, "day_[12].csv"]}', (self.dir / "days.yaml").read_text())
         self.run_in_folder("train", "days.yaml", "train.epochs=1")

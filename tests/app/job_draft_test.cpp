@@ -108,8 +108,8 @@ TEST_F(JobDraftTest, EveryKindOfColumnBecomesAnInputThatTheConfigurationReads) {
                                           "user_id_range", "tags", "device"));
   EXPECT_EQ(schema.features[6].separator, "|");
   EXPECT_EQ(schema.features[6].max_length, 8);
-  EXPECT_EQ(schema.features[7].type, "hex");
-  EXPECT_EQ(config.model.type, "deepfm");
+  EXPECT_EQ(schema.features[7].type, data::IdType::kHex);
+  EXPECT_EQ(config.model.type, job::ModelType::kDeepFm);
   EXPECT_TRUE(config.train.early_stopping.is_on());
 }
 
@@ -177,7 +177,8 @@ TEST_F(JobDraftTest, DatesAreTimesHoweverTheyAreWritten) {
   column("item_id", [](int row) { return std::to_string(1'700'000'000'000 + row * 7919 % 50); });
   const std::string yaml = draft();
   for (const char* name : {"us", "german", "compact", "ms", "createdAt"}) {
-    EXPECT_THAT(yaml, HasSubstr(fmt::format("#   {}: a time, which does not come back", name)));
+    EXPECT_THAT(yaml,
+                HasSubstr(fmt::format("#   {}: a time, which does not come back; its hour", name)));
   }
   EXPECT_THAT(yaml, HasSubstr("by: tail}"));
   EXPECT_THAT(yaml, HasSubstr("in the order of us"));
@@ -190,10 +191,10 @@ TEST_F(JobDraftTest, NumbersWithADecimalCommaAreReadAsSuch) {
   sample_.delimiter = ";";
   sample_.decimal_comma = true;
   const job::JobConfig config = read(draft());
-  EXPECT_EQ(config.data.schema.decimal, ",");
+  EXPECT_EQ(config.data.schema.decimal, data::Decimal::kComma);
   EXPECT_EQ(config.data.schema.numeric[0].name, "price");
   sample_.decimal_comma = false;
-  EXPECT_EQ(read(draft()).data.schema.decimal, ".");
+  EXPECT_EQ(read(draft()).data.schema.decimal, data::Decimal::kPoint);
 }
 
 TEST_F(JobDraftTest, LineEndsWithinQuotesAreSaid) {
@@ -314,7 +315,7 @@ TEST_F(JobDraftTest, HostileNamesAndTextsStayInTheirPlace) {
   column("same\ntrain: x", [](int) { return "1\n2"; });
   const job::JobConfig config = read(draft("y"));
   EXPECT_EQ(config.data.schema.features[0].name, "a: b, #\"c\"\n  d");
-  EXPECT_EQ(config.model.type, "deepfm");
+  EXPECT_EQ(config.model.type, job::ModelType::kDeepFm);
 }
 
 TEST_F(JobDraftTest, NamesThatMeanSomethingElseAreReplacedOrLeftOut) {

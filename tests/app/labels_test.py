@@ -119,6 +119,22 @@ class Labels(CliTest):
             self.assertEqual(means, sorted(means))
             self.assertGreater(len(means), 10)
 
+    def test_experts_learn_both_and_go_on_with_the_same_bits(self):
+        for heads in ["{type: mmoe, layers: [12]}", "{type: ple, experts: 2, layers: [12], levels: 2}"]:
+            with self.subTest(heads=heads):
+                job = self.job(model=HEADS.replace("head:", f"heads: {heads}, dropout: 0.1, head:"))
+                digests = []
+                for parts in [["threads=1"]], [["threads=2"]], [["threads=1", "max_steps=20"], ["threads=2"]]:
+                    for i, settings in enumerate(parts):
+                        self.succeed("train", job, "--resume" if i else "--overwrite",
+                                     *(f"train.{setting}" for setting in settings))
+                    digests.append(self.digest(self.run_dir / "checkpoints" / self.checkpoints()[-1]))
+                self.assertEqual(digests, digests[:1] * 3)
+                for name, metrics in json.loads((self.run_dir / "summary.json").read_text())["eval"]["labels"].items():
+                    self.assertGreater(metrics["auc"], 0.9, name)
+                error = self.fail_with(2, "train", job, "--resume", "model.heads.experts=3", "train.epochs=4")
+                self.assert_words(error, "model.heads.experts")
+
     def test_eval_prints_what_training_found(self):
         job = self.trained()
         page = self.succeed("eval", job, "--checkpoint", self.run_dir).stdout
@@ -198,7 +214,12 @@ class Labels(CliTest):
                 (TWO, "{type: deepfm, hidden: [8]}", ["job.yaml:6", "data.schema.labels", "deepfm"]),
                 ("labels: [{column: click}, {column: click}]", HEADS, ["two labels", "'click'"]),
                 (TWO.replace("0.5", "0"), HEADS, ["job.yaml:6", "weight"]),
-                ("label: {column: click}", "{type: fm, head: [8]}", ["model.head", "'fm'"])]:
+                ("label: {column: click}", "{type: fm, head: [8]}", ["model.head", "'fm'"]),
+                ("label: {column: click}", "{type: dcn_v2, heads: mmoe}",
+                 ["job.yaml:14", "model.heads", "several labels"]),
+                (TWO, "{type: dcn_v2, heads: {type: mmoe, levels: 2}}", ["model.heads.levels", "only by ple"]),
+                (TWO, "{type: dcn_v2, heads: {type: ple, experts: 1024}}",
+                 ["job.yaml:14", "at most 1024 experts", "got 1026"])]:
             with self.subTest(labels=labels, model=model):
                 self.assert_words(self.fail_with(2, "train", self.job(labels, model)), *words)
 

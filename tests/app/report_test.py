@@ -5,7 +5,8 @@ import unittest
 
 from report_case import BROWSER, ReportTest
 
-CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration (mean p / mean label)", "Reliability",
+CHARTS = ["Loss (logloss)", "AUC", "Normalised entropy", "Calibration (mean p / mean label)", "Average precision",
+          "Brier score", "Reliability",
           "Throughput, examples/s", "Dense stage waiting for its input, share of time", "Work of the stages per step",
           "Staleness of lookups so far, steps", "Staleness of lookups, share of all", "Memory", "Rows in the tables"]
 HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\"alert(1)\">&'"
@@ -44,8 +45,8 @@ class InABrowser(ReportTest):
               [...document.querySelectorAll('.readout')].map((line) => line.textContent).join('|');""")
         self.assertEqual(list(page.charts), CHARTS)
         readouts = page.heading.split("|")
-        self.assertEqual(len(readouts), 10, "all but bars and areas")
-        self.assertRegex(readouts.pop(4), r"^predicted [\d.]+%, observed [\d.]+% \(\d+ of \d+\)$")
+        self.assertEqual(len(readouts), 12, "all but bars and areas")
+        self.assertRegex(readouts.pop(6), r"^predicted [\d.]+%, observed [\d.]+% \(\d+ of \d+\)$")
         for readout in readouts:
             self.assertRegex(readout, r"^training time [\d.]+ \w+ · .*\d")
 
@@ -195,6 +196,39 @@ class InABrowser(ReportTest):
             }).join('|');""")
         self.assertEqual(page.heading, "predicted 10%, observed 7.5% (15 of 200)|"
                                        "predicted 35%, observed 40% (24 of 60)", "two small bins are one")
+
+    def test_slices_are_tables(self):
+        slices = [{"value": "DE", "examples": 1200, "auc": 0.75, "logloss": 0.5, "ne": None, "calibration": 1.25},
+                  {"value": "", "examples": 3}, {"value": None, "examples": 4, "auc": 0.5}]
+        run = self.run_directory(metrics=[{"step": 5, "seconds": 1, "eval": {"auc": 0.7, "slices": {
+            HOSTILE: slices, "odd": [None, 3, {}], "none": 1}}}])
+        page = self.render(self.report(run), """
+            const [first] = document.querySelectorAll('table.slices');
+            document.getElementById('title').textContent =
+              [...first.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(',')).join('|');""")
+        self.assertEqual(page.heading, f"{HOSTILE},Examples,AUC,Logloss,Normalised entropy,Calibration"
+                                       "|DE,1,200,0.75000,0.50000,–,1.25000|(empty),3,–,–,–,–|all others,4,0.50000,–,–,–")
+
+    def test_importance_is_a_table(self):
+        run = self.run_directory(metrics=[{"step": 5, "seconds": 1, "eval": {"auc": 0.7}}])
+        (run / "importance.json").write_text(json.dumps({"checkpoint": "step-5", "inputs": [
+            {"input": HOSTILE, "logloss_rise": 0.5, "logloss_rise_interval": 0.25, "auc_fall": None}, None]}))
+        page = self.render(self.report(run), """
+            const [first] = document.querySelectorAll('table.importance');
+            document.getElementById('title').textContent =
+              [...first.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(',')).join('|');""")
+        self.assertEqual(page.heading, f"Input,Logloss rises by,AUC falls by|{HOSTILE},0.50000 ± 0.25000,–")
+        (run / "importance.json").write_text("[1]")
+        self.assertEqual(self.render(self.report(run)).error, "")
+
+    def test_reliability_with_weights_is_of_weights(self):
+        run = self.run_directory(metrics=[{"step": 5, "seconds": 1, "eval": {"auc": 0.7}, "reliability": [
+            {"label": "y", "examples": [200], "predicted": [50.0], "positives": [37.5], "weight": [500.0]}]}])
+        page = self.render(self.report(run), """
+            const chart = [...document.querySelectorAll('figure')].find((one) => one.textContent.includes('Reliab'));
+            chart.querySelector('svg[role=img]').dispatchEvent(new PointerEvent('pointermove'));
+            document.getElementById('title').textContent = chart.querySelector('.readout').textContent;""")
+        self.assertEqual(page.heading, "predicted 10%, observed 7.5% (37.5 of 500)")
 
     def test_the_best_run_is_marked_among_runs_over_the_same_data(self):
         config = "data: {{eval: {{path: [{}]}}}}\n"

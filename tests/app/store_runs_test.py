@@ -170,7 +170,7 @@ class StoreRuns(StoreRunCase):
                 def only_there(key, folder=folder):
                     return None if key.startswith(folder) else "403"
 
-                self.kill_in_upload("dense.pt", *command)
+                self.kill_in_upload("dense.onnx", *command)
                 self.assertEqual([*exported()], ["export-incomplete.json"])
                 self.succeed(*command, cwd=self.dir)
                 self.assertEqual(exported(), expected)

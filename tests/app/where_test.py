@@ -58,6 +58,20 @@ class Where(CliTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(done.stdout.splitlines()) - 1, rows)
 
+    def test_a_condition_beside_data_that_takes_its_place_is_refused(self):
+        self.assertEqual(self.satrap("train", "job.yaml").returncode, 0)
+        for command in ["predict", "eval"]:
+            done = self.satrap(command, "--checkpoint", "run", "--data", "log.csv", "data.eval.where=country = DE")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--data: takes the place of data.eval, so 'data.eval.where=country = DE' has no effect; leave "
+                          "--data out, and write 'data.eval={path: log.csv, where: ...}'", done.stderr)
+
+    def test_data_takes_the_place_of_the_files_that_a_job_evaluates(self):
+        self.assertEqual(self.satrap("train", "job.yaml").returncode, 0)
+        done = self.satrap("predict", "--checkpoint", "run", "--data", "log.csv", "data.eval.path=none.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()) - 1, self.ROWS)
+
     def test_a_dry_run_names_the_columns(self):
         done = self.satrap("train", "job.yaml", "--dry-run")
         self.assertEqual(done.returncode, 0, done.stderr)

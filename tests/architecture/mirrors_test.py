@@ -1,18 +1,21 @@
-"""Holds every header to its test: no header without its test.
+"""Holds every public header to its test, and every private one to a user.
 
-The test of include/satrap/<m>/x.h and src/<m>/x.h is its mirror tests/<m>/x_test.cpp. A header without one has a
-line in mirrors.txt, which names the tests that exercise it, or says `declarations` where there is nothing to
-exercise: the header holds only data, constants or an interface.
+The test of include/satrap/<m>/x.h is its mirror tests/<m>/x_test.cpp. A header without one has a line in mirrors.txt,
+which names the tests that exercise it, or says `declarations` where there is nothing to exercise: the header holds only
+data, constants or an interface. A private header, in src, needs neither: the tests of its module exercise it by what
+includes it, and something must.
 """
 
 import os
 import pathlib
 import re
-import tempfile
 import unittest
+
+from trees import TreeTest
 
 LIST = "tests/architecture/mirrors.txt"
 DECLARATIONS = "declarations"
+INCLUDED = re.compile(r'^\s*#\s*include\s*"(src/[^"]+)"', re.MULTILINE)
 
 # Comments, directives and assertions, which may look like functions.
 NO_FUNCTION = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*|\bstatic_assert\s*\([^;]*;", re.DOTALL | re.MULTILINE)
@@ -23,14 +26,24 @@ BODY = re.compile(r"\)\s*(?:const\b|noexcept\b|override\b|final\b|\s)*(?:->[^;{}
 DECLARED = re.compile(r"(?:^|[;{}:])([^;{}=]*\b[A-Za-z_]\w*\s*\([^;{}]*\)\s*(?:const\b|noexcept\b|\s)*);")
 
 
-def headers(root):
-    for folder in ("include/satrap", "src"):
-        for path in sorted((root / folder).rglob("*.h")):
-            yield path.relative_to(root).as_posix()
+def headers(root, folder="include/satrap"):
+    for path in sorted((root / folder).rglob("*.h")):
+        yield path.relative_to(root).as_posix()
 
 
 def module_of(header):
-    return pathlib.PurePosixPath(header).parts[2 if header.startswith("include/") else 1]
+    return pathlib.PurePosixPath(header).parts[2]
+
+
+def unused(root):
+    """Private headers that no file of the product includes."""
+    included = set()
+    for folder in ("include/satrap", "src", "cuda", "launch"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".h", ".cpp", ".cu", ".cuh", ".in"):
+                included.update(INCLUDED.findall(path.read_text(encoding="utf-8")))
+    # Those of src/<m>/compat stand for headers of others, by their names.
+    return [header for header in headers(root, "src") if header not in included and "/compat/" not in header]
 
 
 def mirror_of(header):
@@ -41,9 +54,8 @@ def logic_of(root, header):
     """Why this header is more than declarations, or None."""
     stem = pathlib.PurePosixPath(header).stem
     for folder, suffix in (("src", ".cpp"), ("cuda", ".cu")):
-        source = f"{folder}/{module_of(header)}/{stem}{suffix}"
-        if (root / source).exists():
-            return f"its functions are defined in {source}"
+        for source in (root / folder / module_of(header)).rglob(f"{stem}{suffix}"):
+            return f"its functions are defined in {source.relative_to(root).as_posix()}"
     text = NO_FUNCTION.sub("", (root / header).read_text(encoding="utf-8"))
     text = PURE_VIRTUAL.sub(";", text)
     for pattern, what in ((BODY, "has a function body"), (DECLARED, "declares a function")):
@@ -66,6 +78,8 @@ def complaint(root, header, what):
     """Why this line must not be, or None."""
     if not (root / header).is_file():
         return "there is no such header; remove the line"
+    if not header.startswith("include/"):
+        return "a private header needs no line"
     mirror = mirror_of(header)
     if (root / mirror).exists():
         return f"has a test of its own, {mirror}; remove the line"
@@ -94,77 +108,72 @@ def violations(root):
         if header not in listed and not (root / mirror_of(header)).exists():
             found.append(f"{header}: a header has a test; write {mirror_of(header)}, or name in {LIST} the test "
                          "that exercises it")
-    return found
+    return found + [f"{header}: nothing includes it; remove it" for header in unused(root)]
 
 
-class CheckerTest(unittest.TestCase):
-    """The checker itself, on trees small enough to see what it must say."""
+class CheckerTest(TreeTest):
+    """The checker itself."""
+
+    violations = staticmethod(violations)
+    ALWAYS = {LIST: ""}
 
     HEADER = "include/satrap/core/row.h"
 
-    def check_files(self, files):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, text in {LIST: "", **files}.items():
-                path = pathlib.Path(folder, name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-            return violations(folder)
-
-    def assert_refused(self, files, place, reason):
-        found = self.check_files(files)
-        self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].startswith(f"{place}: "), found)
-        self.assertIn(reason, found[0])
-
     def assert_no_declarations(self, text, reason):
-        self.assert_refused({LIST: f"{self.HEADER}: declarations\n", self.HEADER: text},
+        self.assert_reported({LIST: f"{self.HEADER}: declarations\n", self.HEADER: text},
                             f"{LIST}:1: {self.HEADER}", reason)
 
     def test_mirrors_lines_and_declarations_pass(self):
-        self.assertEqual([], self.check_files({
+        self.assertEqual([], self.check({
             LIST: "# why\n\n"
                   "include/satrap/core/row.h: declarations\n"
-                  "src/net/wire.h: tests/net/link_test.cpp tests/app/wire_test.py\n",
+                  "include/satrap/net/wire.h: tests/net/link_test.cpp tests/app/wire_test.py\n",
             "include/satrap/core/row.h": "struct Row { int size = most(2); };\n",
             "include/satrap/core/hash.h": "int hash(int x) { return x; }\n",
-            "src/net/wire.h": "int wire();\n",
-            "src/net/bytes.h": "int bytes();\n",
+            "include/satrap/net/wire.h": "int wire();\n",
+            "include/satrap/net/bytes.h": "int bytes();\n",
             "tests/core/hash_test.cpp": "",
             "tests/net/bytes_test.cpp": "",
             "tests/net/link_test.cpp": "",
             "tests/app/wire_test.py": "",
         }))
 
+    def test_a_private_header_needs_a_user_and_no_line(self):
+        header, source = "src/net/wire.h", {"src/net/link.cpp": '#include "src/net/wire.h"\n'}
+        self.assertEqual([], self.check({header: "int wire();\n", **source}))
+        self.assert_reported({header: "int wire();\n"}, header, "nothing includes it")
+        self.assert_reported({header: "", LIST: f"{header}: declarations\n", **source}, f"{LIST}:1: {header}", "needs no line")
+
     def test_a_header_with_neither_mirror_nor_line_is_refused(self):
-        self.assert_refused({"src/net/wire.h": ""}, "src/net/wire.h", "write tests/net/wire_test.cpp, or name in")
+        self.assert_reported({"include/satrap/net/wire.h": ""}, "include/satrap/net/wire.h", "write tests/net/wire_test.cpp, or name in")
 
     def test_a_mirror_in_the_folder_of_another_module_is_none(self):
-        self.assert_refused({"src/net/wire.h": "", "tests/core/wire_test.cpp": ""}, "src/net/wire.h", "has a test;")
+        self.assert_reported({"include/satrap/net/wire.h": "", "tests/core/wire_test.cpp": ""}, "include/satrap/net/wire.h", "has a test;")
 
     def test_a_line_of_a_header_that_is_not_there_is_refused(self):
-        self.assert_refused({LIST: "\nsrc/net/wire.h: declarations\n"}, f"{LIST}:2: src/net/wire.h", "no such header")
+        self.assert_reported({LIST: "\ninclude/satrap/net/wire.h: declarations\n"}, f"{LIST}:2: include/satrap/net/wire.h", "no such header")
 
     def test_a_line_of_a_test_that_is_not_there_is_refused(self):
-        self.assert_refused({LIST: "src/net/wire.h: tests/net/link_test.cpp tests/net/gone_test.cpp\n",
-                             "src/net/wire.h": "", "tests/net/link_test.cpp": ""},
-                            f"{LIST}:1: src/net/wire.h", "no test tests/net/gone_test.cpp")
+        self.assert_reported({LIST: "include/satrap/net/wire.h: tests/net/link_test.cpp tests/net/gone_test.cpp\n",
+                             "include/satrap/net/wire.h": "", "tests/net/link_test.cpp": ""},
+                            f"{LIST}:1: include/satrap/net/wire.h", "no test tests/net/gone_test.cpp")
 
     def test_a_line_that_names_a_source_is_refused(self):
-        self.assert_refused({LIST: "src/net/wire.h: src/net/wire.cpp\n", "src/net/wire.h": "", "src/net/wire.cpp": ""},
-                            f"{LIST}:1: src/net/wire.h", "no test src/net/wire.cpp")
+        self.assert_reported({LIST: "include/satrap/net/wire.h: src/net/wire.cpp\n", "include/satrap/net/wire.h": "", "src/net/wire.cpp": ""},
+                            f"{LIST}:1: include/satrap/net/wire.h", "no test src/net/wire.cpp")
 
     def test_a_line_without_a_test_is_refused(self):
-        self.assert_refused({LIST: "src/net/wire.h\n", "src/net/wire.h": ""}, f"{LIST}:1: src/net/wire.h",
+        self.assert_reported({LIST: "include/satrap/net/wire.h\n", "include/satrap/net/wire.h": ""}, f"{LIST}:1: include/satrap/net/wire.h",
                             "names no test")
 
     def test_a_line_of_a_header_with_a_mirror_is_refused(self):
-        self.assert_refused({LIST: "src/net/wire.h: tests/net/wire_test.cpp\n", "src/net/wire.h": "",
+        self.assert_reported({LIST: "include/satrap/net/wire.h: tests/net/wire_test.cpp\n", "include/satrap/net/wire.h": "",
                              "tests/net/wire_test.cpp": ""},
-                            f"{LIST}:1: src/net/wire.h", "a test of its own, tests/net/wire_test.cpp; remove")
+                            f"{LIST}:1: include/satrap/net/wire.h", "a test of its own, tests/net/wire_test.cpp; remove")
 
     def test_a_second_line_is_refused(self):
-        self.assert_refused({LIST: "src/net/wire.h: declarations\n" * 2, "src/net/wire.h": ""},
-                            f"{LIST}:2: src/net/wire.h", "two lines")
+        self.assert_reported({LIST: "include/satrap/net/wire.h: declarations\n" * 2, "include/satrap/net/wire.h": ""},
+                            f"{LIST}:2: include/satrap/net/wire.h", "two lines")
 
     def test_a_function_with_a_body_is_no_declaration(self):
         self.assert_no_declarations("struct Row { int size() const { return 1; } };\n", "has a function body")
@@ -177,12 +186,12 @@ class CheckerTest(unittest.TestCase):
         self.assert_no_declarations("class Row {\n public:\n  int size() const;\n};\n", "declares a function")
 
     def test_a_source_of_the_same_name_makes_it_no_declaration(self):
-        for source in ("src/core/row.cpp", "cuda/core/row.cu"):
-            self.assert_refused({LIST: f"{self.HEADER}: declarations\n", self.HEADER: "", source: ""},
+        for source in ("src/core/row.cpp", "cuda/core/row.cu", "src/core/rows/row.cpp"):
+            self.assert_reported({LIST: f"{self.HEADER}: declarations\n", self.HEADER: "", source: ""},
                                 f"{LIST}:1: {self.HEADER}", f"defined in {source}")
 
     def test_an_interface_and_functions_in_comments_are_declarations(self):
-        self.assertEqual([], self.check_files({
+        self.assertEqual([], self.check({
             LIST: f"{self.HEADER}: declarations\n",
             self.HEADER: "/// Calls next() {once};\nclass Rows {\n public:\n  virtual ~Rows() = default;\n"
                          "  virtual bool next(int& row) = 0;\n  std::function<int(int)> of;  // of(1);\n};\n",
@@ -198,7 +207,7 @@ class ProjectTest(unittest.TestCase):
     def test_the_check_sees_the_headers(self):
         found = list(headers(self.root))
         self.assertIn("include/satrap/core/error.h", found)
-        self.assertTrue(any(header.startswith("src/") for header in found))
+        self.assertIn("src/ps/shard.h", headers(self.root, "src"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "tests/backend/backward_oracle.h"
 
 namespace satrap::testing {
@@ -61,7 +61,7 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
   const DeviceArray<std::byte> grad_on_device(grad);
   const DeviceArray<TableStep> steps_on_device(steps);
   const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
-  const backend::Plan plan(device(), scratch, 0);
+  const backend::DevicePlan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<float> gradients(std::max<std::int64_t>(1, num_unique * layout.padded_dim));
   // Every third key has no place; the others are put in the reverse order, into every second
@@ -81,18 +81,20 @@ void check_backward(const HostBatch& batch, const BackwardCase& c, bool every_sc
     const backend::Stream stream(device());
     const DeviceArray<float> placed(std::vector<float>(expected_placed.size(), kUnplaced));
     const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
-    device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+    device().build_plan({on_device.bags(), size.num_sets, layout.padded_dim, view}, stream);
     device().copy(view.slots, slots.data(), num_unique * 4, stream);
     device().copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
     device().copy(cache.view().dirty, marks.data(), size.num_slots(), stream);
-    device().backward_gradients(layout, view, c.grad, grad_on_device.data(), nullptr,
-                                gradients.data(), stream);
+    device().backward_gradients(
+        {layout, view, c.grad, grad_on_device.data(), nullptr, gradients.data()}, stream);
     if (is_placed) {
-      device().backward_gradients(layout, view, c.grad, grad_on_device.data(),
-                                  places_on_device.data(), placed.data(), stream);
+      device().backward_gradients(
+          {layout, view, c.grad, grad_on_device.data(), places_on_device.data(), placed.data()},
+          stream);
     }
-    device().backward_update(cache.view(), view, c.grad, grad_on_device.data(), c.optimizer,
-                             steps_on_device.data(), stream);
+    device().backward_update(
+        {cache.view(), view, c.grad, grad_on_device.data(), c.optimizer, steps_on_device.data()},
+        stream);
     stream.wait_until_idle();
     if (is_placed) {
       ASSERT_EQ(placed.host(), expected_placed);
@@ -310,7 +312,7 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   const backend::CacheSize size{1, 1};
   const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
   const backend::PlanScratch scratch(device(), 1, layout);
-  const backend::Plan plan(device(), scratch, 0);
+  const backend::DevicePlan plan(device(), scratch, 0);
   const DeviceBatch on_device(batch);
   const DeviceArray<float> grad(
       std::vector<float>(static_cast<std::size_t>(batch.row_stride()), -1.0F));
@@ -319,15 +321,16 @@ TEST(DeviceBackward, StochasticRoundingKeepsTheMean) {
   const std::vector<std::int32_t> slots{0};
   const int kSteps = 50;
   upload(ones, cache.view().rows);
-  device().build_plan(on_device.bags(), 1, 1024, plan.view(1), stream);
+  device().build_plan({on_device.bags(), 1, 1024, plan.view(1)}, stream);
   stream.wait_until_idle();
   upload(slots, plan.view(1).slots);
   for (int t = 1; t <= kSteps; ++t) {
     const DeviceArray<TableStep> steps(std::vector<TableStep>{
         {RowStep(optimizer, 1.0, t), hash64(7, static_cast<std::uint64_t>(t)),
          static_cast<std::uint32_t>(t)}});
-    device().backward_update(cache.view(), plan.view(1), FloatType::kFp32, grad.data(),
-                             RowOptimizerType::kSgd, steps.data(), stream);
+    device().backward_update({cache.view(), plan.view(1), FloatType::kFp32, grad.data(),
+                              RowOptimizerType::kSgd, steps.data()},
+                             stream);
     stream.wait_until_idle();
   }
   const auto row = download(cache.view().rows, layout.device_stride);

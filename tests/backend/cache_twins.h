@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/backend/cache.h"
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/backend/window.h"
 #include "tests/backend/host_cache.h"
 #include "tests/backend/host_plan.h"
@@ -46,8 +46,8 @@ class Twins {
 
     const DeviceBatch on_device(batch);
     const backend::PlanView view = plan_.view(batch.num_ids());
-    device().build_plan(on_device.bags(), size_.num_sets, layout_.padded_dim, view, stream_);
-    device().touch(cache_.view(), window_->view(), view, arguments, stream_);
+    device().build_plan({on_device.bags(), size_.num_sets, layout_.padded_dim, view}, stream_);
+    device().touch({cache_.view(), window_->view(), view, arguments}, stream_);
     stream_.wait_until_idle();
     compare_window();
   }
@@ -71,14 +71,14 @@ class Twins {
     const auto expected =
         host_.resolve(expected_plan.tags, occurrences, arguments, overflow, next_uses);
 
-    std::vector<backend::SharedRow> shared;
+    std::vector<backend::OverflowRow> shared;
     std::vector<std::uint32_t> needed;
     for (const auto& [tag, slot] : overflow.shared) {
       shared.push_back({.tag = tag, .slot = slot});
       needed.push_back(std::ranges::binary_search(expected_plan.tags, tag) ? 1 : 0);
     }
     const DeviceArray<std::int32_t> overflow_slots(overflow.slots);
-    const DeviceArray<backend::SharedRow> shared_on_device(shared);
+    const DeviceArray<backend::OverflowRow> shared_on_device(shared);
     arguments.overflow_slots = overflow_slots.data();
     arguments.max_overflow = std::ssize(overflow.slots);
     arguments.shared = shared_on_device.data();
@@ -87,8 +87,8 @@ class Twins {
     const DeviceBatch on_device(batch);
     const backend::PlanView view = plan_.view(batch.num_ids());
     const backend::MissView& misses = plan_.misses();
-    device().build_plan(on_device.bags(), size_.num_sets, layout_.padded_dim, view, stream_);
-    device().resolve(cache_.view(), view, arguments, misses, stream_);
+    device().build_plan({on_device.bags(), size_.num_sets, layout_.padded_dim, view}, stream_);
+    device().resolve({cache_.view(), view, arguments, misses}, stream_);
     stream_.wait_until_idle();
 
     const auto counts = download(misses.counts, 1)[0];
@@ -190,7 +190,7 @@ class Twins {
   backend::Cache cache_;
   std::optional<backend::Window> window_;
   backend::PlanScratch scratch_;
-  backend::Plan plan_;
+  backend::DevicePlan plan_;
 };
 
 inline HostBatch batch_of(const std::vector<std::uint64_t>& ids) {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/backend/device_matrix.h"
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "tests/backend/backward_oracle.h"
 
 namespace satrap::testing {
@@ -37,7 +37,7 @@ TEST(DeviceDropout, FactorsAreThoseOfItsDefinition) {
     for_each_schedule([&] {
       const DeviceArray<float> out(std::vector<float>(expected.size(), -1.0F));
       const backend::Stream stream(device());
-      device().dropout_factors(dropout, c.first_example, c.rows, c.columns, out.data(), c.stride,
+      device().dropout_factors({dropout, c.first_example, c.rows, c.columns, out.data(), c.stride},
                                stream);
       stream.wait_until_idle();
       ASSERT_EQ(out.host(), expected);
@@ -72,8 +72,8 @@ TEST(DeviceSum, AddsVectorsInTheirOrder) {
           begins.push_back(vectors.data() + static_cast<std::int64_t>(v) * count);
         }
         const backend::Stream stream(device());
-        device().add_in_order(begins, count,
-                              vectors.data() + static_cast<std::int64_t>(in_place) * count, stream);
+        device().add_in_order(
+            {begins, count, vectors.data() + static_cast<std::int64_t>(in_place) * count}, stream);
         stream.wait_until_idle();
         ASSERT_EQ(vectors.host(), expected);
       });
@@ -85,9 +85,9 @@ TEST(DeviceSum, RefusesNoneAndTooMany) {
   SATRAP_NEEDS_DEVICE();
   const DeviceArray<float> sum(std::vector<float>{1.0F});
   const backend::Stream stream(device());
-  EXPECT_THROW(device().add_in_order({}, 1, sum.data(), stream), Error);
+  EXPECT_THROW(device().add_in_order({{}, 1, sum.data()}, stream), Error);
   const std::vector<const float*> many(backend::kMaxAdded + 1, sum.data());
-  EXPECT_THROW(device().add_in_order(many, 1, sum.data(), stream), Error);
+  EXPECT_THROW(device().add_in_order({many, 1, sum.data()}, stream), Error);
 }
 
 /// The rows after one update by a gradient of 1, before which *flag was tested.
@@ -98,7 +98,7 @@ std::vector<std::byte> updated_rows(const HostBatch& batch, float flag, bool is_
   const backend::Stream stream(device());
   const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
   const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
-  const backend::Plan plan(device(), scratch, 0);
+  const backend::DevicePlan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<float> flag_on_device(std::vector<float>{flag});
   const DeviceArray<float> gradient(
@@ -109,11 +109,12 @@ std::vector<std::byte> updated_rows(const HostBatch& batch, float flag, bool is_
   std::vector<std::int32_t> slots(static_cast<std::size_t>(size.num_slots()));
   for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<std::int32_t>(i);
   device().fill(cache.view().rows, 0, size.total_slots() * layout.device_stride, stream);
-  device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+  device().build_plan({on_device.bags(), size.num_sets, layout.padded_dim, view}, stream);
   device().copy(view.slots, slots.data(), std::min(batch.num_ids(), size.num_slots()) * 4, stream);
-  if (is_tested) device().cancel_update(flag_on_device.data(), view, stream);
-  device().backward_update(cache.view(), view, FloatType::kFp32, gradient.data(),
-                           RowOptimizerType::kSgd, steps.data(), stream);
+  if (is_tested) device().cancel_update({flag_on_device.data(), view}, stream);
+  device().backward_update(
+      {cache.view(), view, FloatType::kFp32, gradient.data(), RowOptimizerType::kSgd, steps.data()},
+      stream);
   stream.wait_until_idle();
   return download(cache.view().rows, size.total_slots() * layout.device_stride);
 }

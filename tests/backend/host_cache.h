@@ -53,7 +53,6 @@ class HostCache {
                 const backend::ResolveArguments& arguments,
                 const Overflow& overflow,
                 const std::vector<std::uint32_t>& next_uses) {
-    const bool train = arguments.mode == backend::ResolveMode::kTrain;
     Found found;
     found.slots.assign(tags.size(), -1);
     // All resident rows are pinned before any is evicted.
@@ -63,7 +62,7 @@ class HostCache {
       if (!slot && shared == overflow.shared.end()) continue;
       found.slots[i] = slot ? static_cast<std::int32_t>(*slot) : shared->second;
       ++found.hits;
-      if (!slot || !train) continue;
+      if (!slot) continue;
       Way& way = ways_[static_cast<std::size_t>(*slot)];
       way.frequency = worth(way, arguments) + occurrences[i];
       way.last_needed = arguments.batch;
@@ -72,7 +71,7 @@ class HostCache {
     for (std::size_t i = 0; i < tags.size(); ++i) {
       if (found.slots[i] >= 0) continue;
       const Key key = backend::key_of_tag(tags[i]);
-      const auto slot = train ? victim(set_of(tags[i]), arguments) : std::nullopt;
+      const auto slot = victim(set_of(tags[i]), arguments);
       if (slot) {
         found.slots[i] = static_cast<std::int32_t>(*slot);
         if (way(*slot).occupied && way(*slot).dirty) {

@@ -119,7 +119,7 @@ TEST(DeviceStreams, AskingForAnEventTooEarlyLeavesNoErrorBehind) {
     for (int i = 0; i < 10; ++i) device().copy(to.data(), from.data(), 4000, stream);
     done.record(stream);
     do {
-      device().list_slots(cache.view(), backend::ListMode::kAll, 0, 1, list.view(), other);
+      device().list_slots({cache.view(), 0, 1, list.view()}, other);
     } while (!done.is_reached());
     other.wait_until_idle();
     EXPECT_EQ(download(list.view().count, 1), std::vector<std::uint32_t>{0});

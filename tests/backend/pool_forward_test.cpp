@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/kernels/pool.h"
 #include "tests/backend/host_rows.h"
 
@@ -86,17 +86,17 @@ void check_pool(const HostBatch& batch,
   backend::Bags bags = on_device.bags();
   if (!long_bags_are_listed) bags.num_long_bags = 0;
   const backend::PlanScratch scratch(device(), std::max<std::int64_t>(1, batch.num_ids()), layout);
-  const backend::Plan plan(device(), scratch, 0);
+  const backend::DevicePlan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
   const DeviceArray<std::byte> out(static_cast<std::int64_t>(expected.size()));
   for_each_schedule([&] {
     const backend::Stream stream(device());
     const backend::Cache cache(device(), layout, size, backend::EvictionPolicy::kLru, stream);
-    device().build_plan(bags, size.num_sets, layout.padded_dim, view, stream);
+    device().build_plan({bags, size.num_sets, layout.padded_dim, view}, stream);
     device().copy(view.slots, slots.data(), num_unique * 4, stream);
     device().copy(cache.view().rows, rows.data(), static_cast<std::int64_t>(rows.size()), stream);
     device().fill(out.data(), 0x5A, static_cast<std::int64_t>(expected.size()), stream);
-    device().pool_forward(cache.view(), bags, view, types.out, out.data(), stream);
+    device().pool_forward({cache.view(), bags, view, types.out, out.data()}, stream);
     stream.wait_until_idle();
     const auto result = out.host();
     std::size_t wrong = 0;

@@ -37,7 +37,7 @@ class Counters {
       num_recorded_ += is_recorded ? 1 : 0;
       if (fails_) throw std::runtime_error("cannot be queued");
       const std::array<const float*, 2> added{counter(i) - 1, counter(i)};
-      device().add_in_order(added, 1, counter(i), stream);
+      device().add_in_order({added, 1, counter(i)}, stream);
     });
   }
   float value(std::size_t i) const {

@@ -13,7 +13,6 @@ namespace {
 
 using backend::CacheSize;
 using backend::EvictionPolicy;
-using backend::ResolveMode;
 
 TEST(DeviceResolve, WhatCameInIsFoundAgain) {
   SATRAP_NEEDS_DEVICE();
@@ -125,20 +124,6 @@ TEST(DeviceResolve, TheRarestRowGoesFirst) {
   });
 }
 
-TEST(DeviceResolve, ReadOnlyChangesNothing) {
-  SATRAP_NEEDS_DEVICE();
-  for_each_schedule([] {
-    Twins twins({1, 16}, EvictionPolicy::kLfu, 64);
-    twins.resolve(batch_of(range(0, 20)), {.batch = 1});
-    const auto found = twins.resolve(batch_of(range(10, 30)),
-                                     {.mode = ResolveMode::kReadOnly, .batch = 9, .completed = 8},
-                                     twins.rows(0, 16));
-    EXPECT_EQ(found.hits, 10);
-    EXPECT_EQ(found.overflow_keys.size(), 10);
-    twins.compare_bookkeeping();
-  });
-}
-
 TEST(DeviceResolve, EqualsTheHostOverManyBatches) {
   SATRAP_NEEDS_DEVICE();
   for (const auto policy : {EvictionPolicy::kLru, EvictionPolicy::kLfu}) {
@@ -166,27 +151,25 @@ TEST(DeviceResolve, EqualsTheHostOverManyBatches) {
 
 TEST(DeviceResolve, AKeyInAnOverflowRowOfAnUnfinishedBatchIsFoundThere) {
   SATRAP_NEEDS_DEVICE();
-  for (const auto mode : {ResolveMode::kTrain, ResolveMode::kReadOnly}) {
-    for_each_schedule([&] {
-      Twins twins({1, 8}, EvictionPolicy::kLfu, 64);
-      twins.resolve(batch_of(range(0, 32)), {.batch = 1});
-      const auto second = twins.resolve(batch_of({40, 41, 42}), {.batch = 2}, twins.rows(1, 8));
-      HostCache::Overflow overflow = twins.rows(4, 8);
-      for (std::size_t i = 0; i < second.overflow_keys.size(); ++i) {
-        overflow.shared[backend::tag_of(second.overflow_keys[i])] = 33 + static_cast<int>(i);
-      }
-      // Batch 1 is done: there is room for 40 and 42, which stay where they are, and for 43.
-      const auto third = twins.resolve(batch_of({40, 42, 43, 5}),
-                                       {.mode = mode, .batch = 3, .completed = 1}, overflow);
-      EXPECT_EQ(third.hits, 3);
-      EXPECT_EQ(third.miss_keys, std::vector<Key>{make_key(TableId{}, 43)});
-      EXPECT_EQ(third.overflows, mode == ResolveMode::kTrain ? 0 : 1);
-      EXPECT_EQ(std::count_if(third.slots.begin(), third.slots.end(),
-                              [](std::int32_t slot) { return slot >= 33 && slot < 36; }),
-                2);
-      twins.compare_bookkeeping();
-    });
-  }
+  for_each_schedule([&] {
+    Twins twins({1, 8}, EvictionPolicy::kLfu, 64);
+    twins.resolve(batch_of(range(0, 32)), {.batch = 1});
+    const auto second = twins.resolve(batch_of({40, 41, 42}), {.batch = 2}, twins.rows(1, 8));
+    HostCache::Overflow overflow = twins.rows(4, 8);
+    for (std::size_t i = 0; i < second.overflow_keys.size(); ++i) {
+      overflow.shared[backend::tag_of(second.overflow_keys[i])] = 33 + static_cast<int>(i);
+    }
+    // Batch 1 is done: there is room for 40 and 42, which stay where they are, and for 43.
+    const auto third =
+        twins.resolve(batch_of({40, 42, 43, 5}), {.batch = 3, .completed = 1}, overflow);
+    EXPECT_EQ(third.hits, 3);
+    EXPECT_EQ(third.miss_keys, std::vector<Key>{make_key(TableId{}, 43)});
+    EXPECT_EQ(third.overflows, 0);
+    EXPECT_EQ(std::count_if(third.slots.begin(), third.slots.end(),
+                            [](std::int32_t slot) { return slot >= 33 && slot < 36; }),
+              2);
+    twins.compare_bookkeeping();
+  });
 }
 
 /// Who holds which overflow row: its key, and the last batch that uses it.

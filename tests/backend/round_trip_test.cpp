@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "tests/backend/backward_oracle.h"
 
 namespace satrap::testing {
@@ -42,18 +42,19 @@ void check_round_trip(const BackwardCase& c, std::int64_t dim) {
   const DeviceArray<std::uint32_t> count(
       std::vector<std::uint32_t>{static_cast<std::uint32_t>(num_rows)});
   const backend::PlanScratch scratch(device(), batch.num_ids(), layout);
-  const backend::Plan plan(device(), scratch, 0);
+  const backend::DevicePlan plan(device(), scratch, 0);
   const backend::PlanView view = plan.view(batch.num_ids());
-  device().build_plan(on_device.bags(), size.num_sets, layout.padded_dim, view, stream);
+  device().build_plan({on_device.bags(), size.num_sets, layout.padded_dim, view}, stream);
   device().copy(view.slots, slots.data(), num_rows * 4, stream);
-  device().scatter_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
-                        staging.data(), stream);
+  device().scatter_rows(
+      {cache.view(), {slots_on_device.data(), count.data(), 0, num_rows}, staging.data()}, stream);
   stream.wait_until_idle();
   for (std::uint32_t t = 1; t <= kUpdates; ++t) {
     const TableStep step{RowStep(optimizer_of(c.optimizer), 1.0 / t, t), hash64(c.seed, t), t};
     const DeviceArray<TableStep> steps(std::vector<TableStep>(kMaxTables, step));
-    device().backward_update(cache.view(), view, FloatType::kFp32, grad_on_device.data(),
-                             c.optimizer, steps.data(), stream);
+    device().backward_update(
+        {cache.view(), view, FloatType::kFp32, grad_on_device.data(), c.optimizer, steps.data()},
+        stream);
     stream.wait_until_idle();
     std::vector<std::byte> device_row(static_cast<std::size_t>(layout.row_bytes));
     for (std::int64_t u = 0; u < num_rows; ++u) {
@@ -66,8 +67,8 @@ void check_round_trip(const BackwardCase& c, std::int64_t dim) {
       layout.from_device(device_row.data(), row);
     }
   }
-  device().gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, num_rows,
-                       staging.data(), stream);
+  device().gather_rows(
+      {cache.view(), {slots_on_device.data(), count.data(), 0, num_rows}, staging.data()}, stream);
   stream.wait_until_idle();
   const std::vector<std::byte> back = staging.host();
   for (std::int64_t u = 0; u < num_rows; ++u) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/core/error.h"
 #include "tests/backend/host_rows.h"
 
@@ -12,7 +12,6 @@ namespace {
 
 using backend::CacheSize;
 using backend::EvictionPolicy;
-using backend::ListMode;
 
 RowLayout adam_layout(std::int64_t dim) {
   return RowLayout::of(dim, FloatType::kFp32, RowOptimizerType::kAdam);
@@ -40,10 +39,14 @@ TEST(DeviceRows, GoOutAndComeBackInChunks) {
       device().fill(to.view().rows, 0x11, static_cast<std::int64_t>(rows.size()), stream);
       device().fill(from.view().dirty, backend::kChanged, size.num_slots(), stream);
       for (std::int64_t begin = 0; begin < 50; begin += kChunkRows) {
-        device().gather_rows(from.view(), slots_on_device.data(), count_on_device.data(), begin,
-                             kChunkRows, staging.data(), stream);
-        device().scatter_rows(to.view(), slots_on_device.data(), count_on_device.data(), begin,
-                              kChunkRows, staging.data(), stream);
+        device().gather_rows({from.view(),
+                              {slots_on_device.data(), count_on_device.data(), begin, kChunkRows},
+                              staging.data()},
+                             stream);
+        device().scatter_rows({to.view(),
+                               {slots_on_device.data(), count_on_device.data(), begin, kChunkRows},
+                               staging.data()},
+                              stream);
       }
       stream.wait_until_idle();
       std::vector<std::byte> expected(rows.size(), std::byte{0x11});
@@ -103,12 +106,14 @@ TEST(DeviceRows, ComeFromWhereTheyAreAsFromStaging) {
             return download(cache.view().rows, all);
           };
           const auto expected = fill([&](const backend::CacheView& cache) {
-            device().scatter_rows(cache, slots_on_device.data(), count_on_device.data(), 0, 50,
-                                  staging.data(), stream);
+            device().scatter_rows(
+                {cache, {slots_on_device.data(), count_on_device.data(), 0, 50}, staging.data()},
+                stream);
           });
           const auto found = fill([&](const backend::CacheView& cache) {
-            device().load_rows(cache, slots_on_device.data(), count_on_device.data(), 50,
-                               places_on_device.data(), stream);
+            device().load_rows({cache, slots_on_device.data(), count_on_device.data(), 50,
+                                places_on_device.data()},
+                               stream);
           });
           ASSERT_TRUE(found == expected) << count << " rows";
         });
@@ -117,7 +122,7 @@ TEST(DeviceRows, ComeFromWhereTheyAreAsFromStaging) {
   }
 }
 
-TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
+TEST(DeviceRows, ListsOfDirtySlots) {
   SATRAP_NEEDS_DEVICE();
   const RowLayout layout = adam_layout(4);
   const CacheSize size{9, 1};
@@ -137,24 +142,21 @@ TEST(DeviceRows, ListsOfDirtyAndOfAllSlots) {
     upload(digests, cache.view().digests);
     upload(dirty, cache.view().dirty);
     upload(tags, cache.view().tags);
-    for (const auto mode : {ListMode::kDirty, ListMode::kAll}) {
-      for (std::int64_t first = 0; first < 9; first += 5) {
-        const std::int64_t num_sets = std::min<std::int64_t>(5, 9 - first);
-        std::vector<std::int32_t> expected;
-        std::vector<Key> keys;
-        for (std::int64_t s = first * 32; s < (first + num_sets) * 32; ++s) {
-          const auto i = static_cast<std::size_t>(s);
-          if (digests[i] == 0 || (mode == ListMode::kDirty && dirty[i] == 0)) continue;
-          expected.push_back(static_cast<std::int32_t>(s));
-          keys.push_back(backend::key_of_tag(tags[i]));
-        }
-        device().list_slots(cache.view(), mode, first, num_sets, list.view(), stream);
-        stream.wait_until_idle();
-        ASSERT_EQ(download(list.view().count, 1)[0], expected.size());
-        ASSERT_EQ(download(list.view().slots, static_cast<std::int64_t>(expected.size())),
-                  expected);
-        ASSERT_EQ(download(list.view().keys, static_cast<std::int64_t>(keys.size())), keys);
+    for (std::int64_t first = 0; first < 9; first += 5) {
+      const std::int64_t num_sets = std::min<std::int64_t>(5, 9 - first);
+      std::vector<std::int32_t> expected;
+      std::vector<Key> keys;
+      for (std::int64_t s = first * 32; s < (first + num_sets) * 32; ++s) {
+        const auto i = static_cast<std::size_t>(s);
+        if (digests[i] == 0 || dirty[i] == 0) continue;
+        expected.push_back(static_cast<std::int32_t>(s));
+        keys.push_back(backend::key_of_tag(tags[i]));
       }
+      device().list_slots({cache.view(), first, num_sets, list.view()}, stream);
+      stream.wait_until_idle();
+      ASSERT_EQ(download(list.view().count, 1)[0], expected.size());
+      ASSERT_EQ(download(list.view().slots, static_cast<std::int64_t>(expected.size())), expected);
+      ASSERT_EQ(download(list.view().keys, static_cast<std::int64_t>(keys.size())), keys);
     }
   });
 }
@@ -172,20 +174,20 @@ TEST(DeviceRows, SavedSlotsAreCleanUnlessTheyHaveChangedSince) {
     auto marks = std::vector<std::uint8_t>(64, backend::kChanged);
     upload(marks, cache.view().dirty);
     upload(std::vector<std::uint64_t>(64, 1), cache.view().tags);
-    device().list_slots(cache.view(), ListMode::kDirty, 1, 1, list.view(), stream);
-    device().mark_clean(cache.view(), list.view(), stream);
+    device().list_slots({cache.view(), 1, 1, list.view()}, stream);
+    device().mark_clean({cache.view(), list.view()}, stream);
     stream.wait_until_idle();
     ASSERT_EQ(download(cache.view().dirty, 64), marks) << "none has been gathered";
 
-    device().gather_rows(cache.view(), list.view().slots, list.view().count, 0, 32, staging.data(),
-                         stream);
+    device().gather_rows(
+        {cache.view(), {list.view().slots, list.view().count, 0, 32}, staging.data()}, stream);
     stream.wait_until_idle();
     std::fill(marks.begin() + 32, marks.end(), backend::kGathered);
     ASSERT_EQ(download(cache.view().dirty, 64), marks);
     marks[40] = backend::kChanged;  // updated, or replaced by a row that was
     marks[41] = backend::kClean;    // replaced
     upload(marks, cache.view().dirty);
-    device().mark_clean(cache.view(), list.view(), stream);
+    device().mark_clean({cache.view(), list.view()}, stream);
     stream.wait_until_idle();
     std::fill(marks.begin() + 32, marks.end(), backend::kClean);
     marks[40] = backend::kChanged;
@@ -220,12 +222,12 @@ TEST(DeviceRows, VictimsAreSavedBeforeTheirRowsAreOverwritten) {
     const backend::Cache cache(device(), layout, size, EvictionPolicy::kLru, prefetch);
     prefetch.wait_until_idle();
     upload(old_rows, cache.view().rows);
-    device().gather_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, victims.data(),
-                         copies);
+    device().gather_rows(
+        {cache.view(), {slots_on_device.data(), count.data(), 0, 32}, victims.data()}, copies);
     saved.record(copies);
     saved.make_wait(prefetch);
-    device().scatter_rows(cache.view(), slots_on_device.data(), count.data(), 0, 32, fetched.data(),
-                          prefetch);
+    device().scatter_rows(
+        {cache.view(), {slots_on_device.data(), count.data(), 0, 32}, fetched.data()}, prefetch);
     prefetch.wait_until_idle();
     copies.wait_until_idle();
     const auto saved_rows = victims.host();

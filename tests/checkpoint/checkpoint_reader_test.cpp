@@ -230,12 +230,12 @@ TEST_F(CheckpointOfAModel, PendingLookupsThatEndTooEarlyAreRefused) {
 
 TEST_F(CheckpointOfAModel, OfOtherTablesIsRefusedWithTheFirstDifference) {
   job::JobConfig config = small_job();
-  config.tables["default"].optimizer.type = "adagrad";
+  config.tables["default"].optimizer.type = RowOptimizerType::kAdagrad;
   EXPECT_THAT(load_error(config, ErrorCode::kInvalidConfig),
               HasSubstr("table 'user' was trained with optimizer sgd, the configuration says "
                         "adagrad"));
   config = small_job();
-  config.tables["default"].weights = "bf16";
+  config.tables["default"].weights = FloatType::kBf16;
   EXPECT_THAT(load_error(config, ErrorCode::kInvalidConfig), HasSubstr("has weights in fp32"));
   config = small_job();
   config.tables["default"].dim = 8;

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 job::JobConfig text_job() {
   job::JobConfig config;
   config.run_dir = "runs/a";
-  config.data.format = "csv";
+  config.data.format = data::DataFormat::kCsv;
   config.data.train.path = {"train.csv"};
   config.data.schema.label.column = "clicked";
   config.data.schema.numeric.resize(1);
@@ -32,8 +32,8 @@ job::JobConfig text_job() {
   config.data.schema.features[1].max_length = 5;
   config.tables["default"];
   config.features["default"];
-  config.features["history"].pooling = "sequence";
-  config.model.type = "ffnn";
+  config.features["history"].pooling = Pooling::kSequence;
+  config.model.type = job::ModelType::kFfnn;
   return config;
 }
 
@@ -79,11 +79,23 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "[history, user.id]", "[user.id, history]", kImpossible},
         Case{"data.schema.features.user.id.type",
-             [](job::JobConfig& c) { c.data.schema.features[1].type = "int"; }, "string", "int",
-             kImpossible},
+             [](job::JobConfig& c) { c.data.schema.features[1].type = data::IdType::kInt; },
+             "string", "int", kImpossible},
         Case{"data.schema.features.user.id.buckets.quantiles",
              [](job::JobConfig& c) { c.data.schema.features[1].buckets.quantiles = 9; }, "0", "9",
              kImpossible},
+        Case{"data.schema.features.user.id.part",
+             [](job::JobConfig& c) { c.data.schema.features[1].part = data::DatePart::kHour; },
+             "none", "hour", kImpossible},
+        Case{"data.schema.features.user.id.zone",
+             [](job::JobConfig& c) { c.data.schema.features[1].zone = "Asia/Tokyo"; }, "UTC",
+             "Asia/Tokyo", kImpossible},
+        Case{"data.schema.numeric.price.since",
+             [](job::JobConfig& c) { c.data.schema.numeric[0].since = "begin"; }, "\"\"", "begin",
+             kImpossible},
+        Case{"data.schema.numeric.price.unit",
+             [](job::JobConfig& c) { c.data.schema.numeric[0].unit = data::AgeUnit::kHour; }, "d",
+             "h", kImpossible},
         Case{"data.schema.features.history.max_length",
              [](job::JobConfig& c) { c.data.schema.features[0].max_length = 21; }, "20", "21",
              kImpossible},
@@ -95,8 +107,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"data.schema.numeric", [](job::JobConfig& c) { c.data.schema.numeric.clear(); },
              "[price]", "[]", kImpossible},
         Case{"data.schema.numeric.price.transform",
-             [](job::JobConfig& c) { c.data.schema.numeric[0].transform = "zscore"; }, "none",
-             "zscore", kImpossible},
+             [](job::JobConfig& c) {
+               c.data.schema.numeric[0].transform = data::Transform::kZscore;
+             },
+             "none", "zscore", kImpossible},
         Case{"data.schema.numeric.price.missing_indicator",
              [](job::JobConfig& c) { c.data.schema.numeric[0].missing_indicator = true; }, "false",
              "true", kImpossible},
@@ -120,11 +134,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"tables.default.dim", [](job::JobConfig& c) { c.tables["default"].dim = 8; }, "16",
              "8", kImpossible},
         Case{"tables.default.weights",
-             [](job::JobConfig& c) { c.tables["default"].weights = "bf16"; }, "fp32", "bf16",
-             kImpossible},
+             [](job::JobConfig& c) { c.tables["default"].weights = FloatType::kBf16; }, "fp32",
+             "bf16", kImpossible},
         Case{"tables.default.optimizer.type",
-             [](job::JobConfig& c) { c.tables["default"].optimizer.type = "sgd"; }, "adagrad",
-             "sgd", kImpossible},
+             [](job::JobConfig& c) { c.tables["default"].optimizer.type = RowOptimizerType::kSgd; },
+             "adagrad", "sgd", kImpossible},
         Case{"tables.default.optimizer.lr",
              [](job::JobConfig& c) { c.tables["default"].optimizer.lr = 0.5; }, "0.02", "0.5",
              kTraining},
@@ -141,34 +155,40 @@ INSTANTIATE_TEST_SUITE_P(
              [](job::JobConfig& c) { c.features["user.id"].table = "history"; }, "own", "history",
              kImpossible},
         Case{"features.default.pooling",
-             [](job::JobConfig& c) { c.features["default"].pooling = "mean"; }, "sum", "mean",
-             kImpossible},
+             [](job::JobConfig& c) { c.features["default"].pooling = Pooling::kMean; }, "sum",
+             "mean", kImpossible},
         Case{"model.top", [](job::JobConfig& c) { c.model.top = {64}; }, "[512, 256]", "[64]",
              kImpossible},
         Case{"model.head", [](job::JobConfig& c) { c.model.head = {8}; }, "[]", "[8]", kImpossible},
-        Case{"model.activation", [](job::JobConfig& c) { c.model.activation = "none"; }, "relu",
-             "none", kImpossible},
+        Case{"model.heads.experts", [](job::JobConfig& c) { c.model.heads.experts = 8; }, "4", "8",
+             kImpossible},
+        Case{"model.activation",
+             [](job::JobConfig& c) { c.model.activation = job::Activation::kNone; }, "relu", "none",
+             kImpossible},
         Case{"model.dropout", [](job::JobConfig& c) { c.model.dropout = 0.5; }, "0", "0.5",
              kTraining},
-        Case{"dense_optimizer.type", [](job::JobConfig& c) { c.dense_optimizer.type = "adamw"; },
-             "adam", "adamw", kImpossible},
+        Case{"dense_optimizer.type",
+             [](job::JobConfig& c) { c.dense_optimizer.type = DenseOptimizerType::kAdamW; }, "adam",
+             "adamw", kImpossible},
         Case{"dense_optimizer.momentum",
              [](job::JobConfig& c) { c.dense_optimizer.momentum = 0.9; }, "0", "0.9", kImpossible},
         Case{"dense_optimizer.schedule.warmup_steps",
              [](job::JobConfig& c) { c.dense_optimizer.schedule.warmup_steps = 7; }, "0", "7",
              kTraining},
-        Case{"embedding.store", [](job::JobConfig& c) { c.embedding.store = "ps"; }, "embedded",
-             "ps", kTraining},
+        Case{"embedding.store", [](job::JobConfig& c) { c.embedding.store = job::StoreKind::kPs; },
+             "embedded", "ps", kTraining},
         Case{"embedding.cache.memory", [](job::JobConfig& c) { c.embedding.cache.memory = "1GiB"; },
              "0", "1GiB", kOutput},
         Case{"embedding.cache.eviction",
-             [](job::JobConfig& c) { c.embedding.cache.eviction = "lru"; }, "auto", "lru", kOutput},
-        Case{"train.mode", [](job::JobConfig& c) { c.train.mode = "sync"; }, "hybrid", "sync",
-             kInput},
+             [](job::JobConfig& c) { c.embedding.cache.eviction = job::Eviction::kLru; }, "auto",
+             "lru", kOutput},
+        Case{"train.mode", [](job::JobConfig& c) { c.train.mode = job::TrainMode::kSync; },
+             "hybrid", "sync", kInput},
         Case{"train.staleness", [](job::JobConfig& c) { c.train.staleness = 1; }, "4", "1", kInput},
-        Case{"model.engine", [](job::JobConfig& c) { c.model.engine = "graph"; }, "auto", "graph",
+        Case{"model.engine", [](job::JobConfig& c) { c.model.engine = job::Engine::kGraph; },
+             "auto", "graph", kTraining},
+        Case{"device", [](job::JobConfig& c) { c.device = job::JobDevice::kCuda; }, "cpu", "cuda",
              kTraining},
-        Case{"device", [](job::JobConfig& c) { c.device = "cuda"; }, "cpu", "cuda", kTraining},
         Case{"train.epochs", [](job::JobConfig& c) { c.train.epochs = 2; }, "1", "2", kTraining},
         Case{"train.threads", [](job::JobConfig& c) { c.train.threads = 2; }, "0", "2", kOutput},
         Case{"train.warm_start.from", [](job::JobConfig& c) { c.train.warm_start.from = "x"; },
@@ -184,7 +204,8 @@ TEST(ConfigChanges, EveryKeyOfTheSchemaButTheLabelsChangesPredictions) {
   for (const ConfigValue& key : keys) {
     const PredictionEffect effect =
         effect_on_predictions({concat("data.schema.", key.path), "a", "b"});
-    EXPECT_EQ(effect.reason.empty(), key.path.starts_with("label")) << key.path;
+    EXPECT_EQ(effect.reason.empty(), key.path.starts_with("label") || key.path == "weight")
+        << key.path;
     EXPECT_TRUE(effect.is_fit) << key.path;
   }
 }
@@ -196,9 +217,9 @@ TEST(ConfigChanges, ThereAreNoneBetweenEqualOnes) {
 
 TEST(ConfigChanges, AnOldCheckpointsAutoIsTheCpu) {
   const job::JobConfig before = text_job();
-  ASSERT_EQ(before.device, "auto");
+  ASSERT_EQ(before.device, job::JobDevice::kAuto);
   job::JobConfig after = text_job();
-  after.device = "cpu";
+  after.device = job::JobDevice::kCpu;
   EXPECT_THAT(config_changes(before, after), IsEmpty());
 }
 
@@ -206,7 +227,7 @@ TEST(ConfigChanges, AreAllNamedAtOnceInTheOrderOfTheConfiguration) {
   job::JobConfig after = text_job();
   after.train.epochs = 3;
   after.seed = 2;
-  after.data.schema.features[0].type = "hex";
+  after.data.schema.features[0].type = data::IdType::kHex;
   const auto key = [](const char* name) { return Field(&ConfigChange::key, name); };
   EXPECT_THAT(
       config_changes(text_job(), after),
@@ -269,7 +290,7 @@ TEST(ConfigChanges, ADefaultThatNothingUsesIsNone) {
 
 TEST(ConfigChanges, ASchemaIsComparedByWhatItDescribes) {
   job::JobConfig before = text_job();
-  before.data.format = "auto";
+  before.data.format = data::DataFormat::kAuto;
   before.data.schema_name = "criteo";
   before.features = {};
   job::JobConfig after = before;

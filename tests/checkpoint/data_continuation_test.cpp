@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "satrap/data/file_prefix.h"
+#include "satrap/data/open_rows.h"
 #include "tests/checkpoint/small_checkpoint.h"
 #include "tests/support/temporary_directory.h"
 
@@ -26,7 +28,7 @@ class CompareData : public testing::Test {
     write("b.csv", "the second\n");
     auto content = small_content(5);
     content->positions = {{.batches = 5, .next_row = 50, .rows_read = 50}};
-    content->data_files = data::list_training_files(config_);
+    content->data_files = data().training_files();
     for (std::int64_t first_row = 0; data::DataFile & file : content->data_files) {
       file.checksum = data::examine_prefix(file.path, file.bytes).checksum;
       file.first_row = first_row;
@@ -40,9 +42,10 @@ class CompareData : public testing::Test {
   void write(const std::string& name, const std::string& text) const {
     write_file_atomic(path(name), text);
   }
+  data::Dataset data() const { return data::Dataset(config_, {.first_eval_row = first_eval_row_}); }
   DataContinuation compare(bool accepts = false, bool logs = true) {
     testing::internal::CaptureStderr();
-    const DataContinuation result = compare_data(checkpoint_, config_, accepts, logs);
+    const DataContinuation result = compare_data(checkpoint_, data(), accepts, logs);
     log_ = testing::internal::GetCapturedStderr();
     return result;
   }
@@ -52,6 +55,7 @@ class CompareData : public testing::Test {
 
   const TemporaryDirectory directory_;
   data::DataConfig config_ = small_job().data;
+  std::int64_t first_eval_row_ = -1;
   std::string checkpoint_, log_;
 };
 
@@ -119,16 +123,16 @@ TEST_F(CompareData, ATailForEvaluationBeginsBehindTheRowsThatWereTrainedOn) {
   edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.first_eval_row = 70; });
   config_.eval.fraction = 0.1;
   for (const std::int64_t first_row : {70, 60, 50}) {
-    config_.eval.first_row = first_row;
+    first_eval_row_ = first_row;
     EXPECT_NO_THROW(compare());
   }
-  config_.eval.first_row = 49;
+  first_eval_row_ = 49;
   EXPECT_THAT(problems(), HasSubstr("data.eval keeps the rows from 49 on for evaluation, and those "
                                     "before 50 have been trained on"));
   testing::internal::GetCapturedStderr();
   EXPECT_NO_THROW(compare(true));
   edit_manifest(checkpoint_, [](Manifest& manifest) { manifest.positions[0].epoch = 1; });
-  config_.eval.first_row = 69;  // the first epoch has trained on all before 70
+  first_eval_row_ = 69;  // the first epoch has trained on all before 70
   EXPECT_THAT(problems(), HasSubstr("those before 70 have been trained on"));
   testing::internal::GetCapturedStderr();
 }
@@ -142,7 +146,7 @@ TEST_F(CompareData, WithoutARecordNothingIsComparedAndThatIsSaid) {
 
 TEST_F(CompareData, GeneratedRowsHaveNothingToCompare) {
   config_ = {};
-  config_.format = "synthetic";
+  config_.format = data::DataFormat::kSynthetic;
   EXPECT_TRUE(compare().has_same_input());
   EXPECT_EQ(log_, "");
 }
@@ -157,7 +161,7 @@ TEST_F(CompareData, AReshardedCheckpointKeepsTheRecord) {
 TEST_F(CompareData, ADamagedRecordIsRefused) {
   flip_a_bit(checkpoint_ + "/" + kDataFile);
   EXPECT_THAT(
-      error_of(ErrorCode::kCorrupt, [&] { compare_data(checkpoint_, config_, false, false); }),
+      error_of(ErrorCode::kCorrupt, [&] { compare_data(checkpoint_, data(), false, false); }),
       HasSubstr("data.json: checksum"));
 }
 

@@ -23,16 +23,16 @@ namespace satrap::checkpoint {
 inline job::JobConfig small_job() {
   job::JobConfig config;
   config.run_dir = "runs/small";
-  config.data.format = "csv";
+  config.data.format = data::DataFormat::kCsv;
   config.data.batch_size = 10;
   config.data.train.path = {"train.csv"};
   config.data.schema.label.column = "clicked";
   config.data.schema.features.resize(1);
   config.data.schema.features[0].name = "user";
   config.tables["default"].dim = 4;
-  config.tables["default"].optimizer.type = "sgd";
+  config.tables["default"].optimizer.type = RowOptimizerType::kSgd;
   config.features["default"];
-  config.model.type = "ffnn";
+  config.model.type = job::ModelType::kFfnn;
   config.model.top = {2};
   return config;
 }

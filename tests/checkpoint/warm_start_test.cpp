@@ -75,9 +75,9 @@ TEST_F(SmallWarmStart, LeavesTheNetworkIfItIsNotAskedFor) {
 }
 
 TEST_F(SmallWarmStart, WithoutOptimizerStateLeavesThatOfTheNetworkFresh) {
-  config_.train.warm_start.optimizer_state = "reset";
-  config_.dense_optimizer.type = "sgd";
-  config_.tables["default"].optimizer.type = "adagrad";
+  config_.train.warm_start.optimizer_state = job::OptimizerState::kReset;
+  config_.dense_optimizer.type = DenseOptimizerType::kSgd;
+  config_.tables["default"].optimizer.type = RowOptimizerType::kAdagrad;
   const std::string at = start();
   const Manifest manifest = Manifest::read(at);
   EXPECT_EQ(manifest.tables[0].optimizer, "adagrad");
@@ -99,10 +99,10 @@ TEST_F(SmallWarmStart, ATableThatDoesNotFitIsToldWithBothSides) {
   config_.tables["default"].dim = 8;
   EXPECT_THAT(problems(), HasSubstr("has rows of 4 weights, that of the configuration of 8"));
   config_ = small_job();
-  config_.tables["default"].weights = "bf16";
+  config_.tables["default"].weights = FloatType::kBf16;
   EXPECT_THAT(problems(), HasSubstr("has weights in fp32, that of the configuration in bf16"));
   config_ = small_job();
-  config_.tables["default"].optimizer.type = "adam";
+  config_.tables["default"].optimizer.type = RowOptimizerType::kAdam;
   EXPECT_THAT(problems(), AllOf(HasSubstr("was trained with optimizer sgd"),
                                 HasSubstr("optimizer_state: reset takes only the weights")));
   config_ = small_job();

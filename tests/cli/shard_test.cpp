@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/error.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::cli {
@@ -71,7 +71,7 @@ TEST_F(ServeShardTest, ServesUntilItIsStopped) {
   options_.shard = 1;
   options_.num_shards = 2;
   auto served = std::async(std::launch::async, [&] { serve_shard(config_, {}, options_); });
-  net::FileStore store(folder_.path() + "/store");
+  net::FileRendezvous store(folder_.path() + "/store");
   const net::Deadline deadline = net::Deadline::after_ms(60'000);
   while (!store.get("net/shard/1")) {
     if (served.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) served.get();

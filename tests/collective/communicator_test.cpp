@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "tests/support/peer_process.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/temporary_directory.h"
@@ -63,7 +63,7 @@ class GroupTest : public testing::TestWithParam<int> {
   }
 
   TemporaryDirectory folder_;
-  net::FileStore store_{folder_.path()};
+  net::FileRendezvous store_{folder_.path()};
   int num_groups_ = 0;
 };
 
@@ -356,7 +356,7 @@ TEST_F(FaultTest, MissingRankAtTheMeetingEndsAtTheDeadline) {
 
 // Another process as rank 1 of 2: joins one barrier and then no further call.
 void run_rank(const std::string& folder) {
-  net::FileStore store(folder);
+  net::FileRendezvous store(folder);
   const net::Endpoint endpoint{net::EndpointOptions{}};
   const auto group = make_gloo_communicator(endpoint, store, "pair", 1, 2, soon());
   group->barrier(soon());

@@ -19,7 +19,7 @@
 #include "satrap/backend/memory.h"
 #include "satrap/backend/stream.h"
 #include "satrap/core/error.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "tests/support/ranks/ranks.h"
 #include "tests/support/temporary_directory.h"
 
@@ -128,7 +128,7 @@ class DeviceCommunicatorTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  net::FileStore store_{folder_.path()};
+  net::FileRendezvous store_{folder_.path()};
   int num_groups_ = 0;
 };
 
@@ -221,7 +221,7 @@ TEST_F(DeviceCommunicatorTest, OperationsTakeTheirPlaceInTheStream) {
       for (int i = 0; i < 5; ++i) {
         rank.group.all_reduce_sum(values.data(), 3, rank.stream);
         const std::vector<const float*> twice = {values.data(), values.data()};
-        rank.device.add_in_order(twice, 3, values.data(), rank.stream);
+        rank.device.add_in_order({twice, 3, values.data()}, rank.stream);
         for (std::int64_t r = 0; r < rank.size; ++r) {
           rank.device.copy(all.data() + r, values.data(), sizeof(float), rank.stream);
         }

@@ -18,7 +18,7 @@ TEST_F(Config, DumpReadsBackTheSame) {
   config.schema.separator = "\x01";
   config.schema.columns = {{"true", "id"}, {"12", "number"}, {"", "id"}};
   config.weights = {0.1, 1.0 / 3, 1e-300};
-  config.tables["user 1"] = {8, {"sgd", 1e-7}};
+  config.tables["user 1"] = {8, {OptimizerType::kSgd, 1e-7}};
   config.tables["default"];
   config.train.staleness = INT64_MAX;
   EXPECT_EQ(load(dump_config(config)), config);

@@ -15,14 +15,18 @@
 
 namespace satrap {
 
+enum class OptimizerType { kSgd, kAdagrad };
+inline constexpr Choice<OptimizerType> kOptimizerTypes[] = {{"sgd", OptimizerType::kSgd},
+                                                            {"adagrad", OptimizerType::kAdagrad}};
+
 struct OptimizerConfig {
   static constexpr std::string_view kPlain = "type";
 
-  std::string type = "adagrad";
+  OptimizerType type = OptimizerType::kAdagrad;
   double lr = 0.02;
   bool operator==(const OptimizerConfig&) const = default;
   void visit(ConfigVisitor& v) {
-    v.field("type", type, "Row optimizer.", {.one_of = {"sgd", "adagrad"}});
+    v.choice("type", type, kOptimizerTypes, "Row optimizer.");
     v.field("lr", lr, "Learning rate.", {.min = 0, .min_exclusive = true});
   }
 };
@@ -59,13 +63,18 @@ struct SchemaConfig {
   }
 };
 
+enum class Mode { kSync, kHybrid, kAsync };
+inline constexpr Choice<Mode> kModes[] = {{"sync", Mode::kSync},
+                                          {"hybrid", Mode::kHybrid},
+                                          {"async", Mode::kAsync}};
+
 struct TrainConfig {
-  std::string mode = "sync";
+  Mode mode = Mode::kSync;
   std::int64_t staleness = 4;
   bool deterministic = false;
   bool operator==(const TrainConfig&) const = default;
   void visit(ConfigVisitor& v) {
-    v.field("mode", mode, "Training mode.", {.one_of = {"sync", "hybrid", "async"}});
+    v.choice("mode", mode, kModes, "Training mode.");
     v.field("staleness", staleness, "Steps a lookup may lag behind.", {.min = 0});
     v.field("deterministic", deterministic, "Same bits every time.");
   }
@@ -85,7 +94,7 @@ struct JobConfig {
   void visit(ConfigVisitor& v) {
     v.field("run_dir", run_dir, "Where results go.");
     v.field("seed", seed, "Seed of everything random.");
-    v.section_or_preset("schema", schema_preset, schema, "What a row of the data is.");
+    v.section("schema", schema, "What a row of the data is.", {}, &schema_preset);
     v.field("layers", layers, "Layer sizes.", {.min = 1});
     v.field("weights", weights, "Weights.", {.min = 0, .max = 1});
     v.field("paths", paths, "Files.");

@@ -13,8 +13,12 @@ struct KeyedRow {
   void visit(ConfigVisitor& v) { v.field("dim", dim, "Length."); }
 };
 
+enum class KeyedMode { kSync, kAsync };
+constexpr Choice<KeyedMode> kKeyedModes[] = {{"sync", KeyedMode::kSync},
+                                             {"async", KeyedMode::kAsync}};
+
 struct KeyedJob {
-  std::string mode = "sync";
+  KeyedMode mode = KeyedMode::kSync;
   bool is_fast = false;
   KeyedRow row;
   std::string preset = "plain";
@@ -22,10 +26,10 @@ struct KeyedJob {
   std::map<std::string, KeyedRow> tables;
   std::vector<KeyedRow> columns = std::vector<KeyedRow>(2);
   void visit(ConfigVisitor& v) {
-    v.field("mode", mode, "How.", {.one_of = {"sync", "async"}});
+    v.choice("mode", mode, kKeyedModes, "How.");
     v.field("is_fast", is_fast, "Whether.");
     v.section("row", row, "A row.");
-    v.section_or_preset("schema", preset, custom, "A row, or its name.");
+    v.section("schema", custom, "A row, or its name.", {}, &preset);
     v.named("tables", tables, "Rows by name.");
     v.list("columns", columns, "Rows.");
   }

@@ -44,7 +44,7 @@ TEST_F(Config, ReadsEveryKindOfField) {
   EXPECT_THAT(config.layers, ElementsAre(8, 4));
   EXPECT_THAT(config.weights, ElementsAre(0.5, 1.0));
   EXPECT_THAT(config.paths, ElementsAre("day.tsv"));
-  EXPECT_EQ(config.train.mode, "hybrid");
+  EXPECT_EQ(config.train.mode, Mode::kHybrid);
   EXPECT_TRUE(config.train.deterministic);
   EXPECT_EQ(config.train.staleness, 4);
 }
@@ -62,12 +62,12 @@ TEST_F(Config, EntriesStartAsCopiesOfDefault) {
       "  default: {dim: 8, optimizer: {type: sgd}}\n"
       "  item:\n");
   ASSERT_EQ(config.tables.size(), 3u);
-  EXPECT_EQ(config.tables.at("default"), (TableConfig{8, {"sgd", 0.02}}));
-  EXPECT_EQ(config.tables.at("user"), (TableConfig{8, {"sgd", 0.5}}));
-  EXPECT_EQ(config.tables.at("item"), (TableConfig{8, {"sgd", 0.02}}));
+  EXPECT_EQ(config.tables.at("default"), (TableConfig{8, {OptimizerType::kSgd, 0.02}}));
+  EXPECT_EQ(config.tables.at("user"), (TableConfig{8, {OptimizerType::kSgd, 0.5}}));
+  EXPECT_EQ(config.tables.at("item"), (TableConfig{8, {OptimizerType::kSgd, 0.02}}));
 }
 
-TEST_F(Config, SectionOrPresetTakesBothForms) {
+TEST_F(Config, ATextMayStandForASection) {
   const JobConfig preset = load("schema: criteo\n");
   EXPECT_EQ(preset.schema_preset, "criteo");
   const JobConfig section = load("schema: {columns: [{name: a}, {name: b, kind: number}]}\n");
@@ -92,17 +92,17 @@ TEST_F(Config, OverridesWinOverTheFile) {
             "paths=[a, 'b c']", "train={staleness: 1}", "train.mode=hybrid"});
   EXPECT_EQ(config.seed, 3);
   EXPECT_THAT(config.layers, ElementsAre(1, 20, 3));
-  EXPECT_EQ(config.tables.at("user"), (TableConfig{4, {"adagrad", 1e-3}}));
+  EXPECT_EQ(config.tables.at("user"), (TableConfig{4, {OptimizerType::kAdagrad, 1e-3}}));
   EXPECT_EQ(config.tables.at("item").dim, 5);
   EXPECT_THAT(config.paths, ElementsAre("a", "b c"));
   EXPECT_EQ(config.train.staleness, 1);
-  EXPECT_EQ(config.train.mode, "hybrid");
+  EXPECT_EQ(config.train.mode, Mode::kHybrid);
 }
 
 TEST_F(Config, OverrideReplacesWhatIsWritten) {
   const JobConfig config = load("train: {mode: hybrid, staleness: 2}\nlayers: [1, 2, 3]\n",
                                 {"train={staleness: 7}", "layers=[9]"});
-  EXPECT_EQ(config.train.mode, "sync");  // the default
+  EXPECT_EQ(config.train.mode, Mode::kSync);  // the default
   EXPECT_EQ(config.train.staleness, 7);
   EXPECT_THAT(config.layers, ElementsAre(9));
 }
@@ -111,7 +111,7 @@ TEST_F(Config, OverrideTakesBackWhatIsWritten) {
   const JobConfig config =
       load("seed: 2\ntrain: {mode: hybrid, staleness: 2}\ntables: {user: {dim: 4}}\n",
            {"~train.mode", "~tables", "seed=3", "~seed", "layers=[9]", "~layers", "layers=[8]"});
-  EXPECT_EQ(config.train.mode, "sync");
+  EXPECT_EQ(config.train.mode, Mode::kSync);
   EXPECT_EQ(config.train.staleness, 2);
   EXPECT_FALSE(config.tables.contains("user"));
   EXPECT_EQ(config.seed, 1);
@@ -126,20 +126,20 @@ TEST_F(Config, APlainValueMeansOneFieldOfItsSection) {
       "schema: {columns: [a, {name: b, kind: number}]}\n"
       "tables: {default: {optimizer: sgd}, user: {optimizer: adagrad}, item: {dim: 4}}\n");
   EXPECT_EQ(config.schema.columns, (std::vector<ColumnConfig>{{"a", "id"}, {"b", "number"}}));
-  EXPECT_EQ(config.tables.at("user").optimizer.type, "adagrad");
-  EXPECT_EQ(config.tables.at("item").optimizer.type, "sgd");
+  EXPECT_EQ(config.tables.at("user").optimizer.type, OptimizerType::kAdagrad);
+  EXPECT_EQ(config.tables.at("item").optimizer.type, OptimizerType::kSgd);
 }
 
 TEST_F(Config, AnOverrideSetsFieldsBesideAPlainValue) {
   const std::string yaml = "schema: {columns: [a, b]}\ntables: {user: {optimizer: sgd}}\n";
   const JobConfig config =
       load(yaml, {"tables.user.optimizer.lr=1", "schema.columns.1.kind=number"});
-  EXPECT_EQ(config.tables.at("user").optimizer, (OptimizerConfig{"sgd", 1.0}));
+  EXPECT_EQ(config.tables.at("user").optimizer, (OptimizerConfig{OptimizerType::kSgd, 1.0}));
   EXPECT_EQ(config.schema.columns, (std::vector<ColumnConfig>{{"a", "id"}, {"b", "number"}}));
   EXPECT_EQ(load(yaml, {"tables.user.optimizer.type=adagrad"}).tables.at("user").optimizer.type,
-            "adagrad");
+            OptimizerType::kAdagrad);
   EXPECT_EQ(load(yaml, {"tables.user.optimizer=adagrad"}).tables.at("user").optimizer.type,
-            "adagrad");
+            OptimizerType::kAdagrad);
 }
 
 TEST_F(Config, APlainValueIsCheckedAsTheFieldThatItMeans) {

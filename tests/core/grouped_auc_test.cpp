@@ -18,23 +18,32 @@ using Floats = std::vector<float>;
 using Groups = std::vector<std::uint64_t>;
 
 /// The definition, group by group.
-GroupedAuc group_by_group(const Groups& groups, const Floats& scores, const Floats& labels) {
-  std::map<std::uint64_t, std::pair<Floats, Floats>> rows_of;
+GroupedAuc group_by_group(const Groups& groups,
+                          const Floats& scores,
+                          const Floats& labels,
+                          const Floats& weights) {
+  struct OneGroup {
+    Floats scores, labels, weights;
+  };
+  std::map<std::uint64_t, OneGroup> rows_of;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (groups[i] == kNoGroup) continue;
-    rows_of[groups[i]].first.push_back(scores[i]);
-    rows_of[groups[i]].second.push_back(labels[i]);
+    rows_of[groups[i]].scores.push_back(scores[i]);
+    rows_of[groups[i]].labels.push_back(labels[i]);
+    rows_of[groups[i]].weights.push_back(weights[i]);
   }
   GroupedAuc result;
-  double sum = 0.0, num_rows = 0.0;
+  double sum = 0.0, all = 0.0;
   for (const auto& [group, rows] : rows_of) {
-    const double of_group = auc(rows.first, rows.second);
+    const double of_group = auc(rows.scores, rows.labels, rows.weights);
     if (std::isnan(of_group)) continue;
-    sum += of_group * static_cast<double>(rows.first.size());
-    num_rows += static_cast<double>(rows.first.size());
+    double weight = 0.0;
+    for (const float one : rows.weights) weight += static_cast<double>(one);
+    sum += of_group * weight;
+    all += weight;
     ++result.num_groups;
   }
-  result.auc = sum / num_rows;
+  result.auc = sum / all;
   return result;
 }
 
@@ -67,6 +76,16 @@ TEST(GroupedAuc, LeavesOutGroupsOfOneClassAndRowsOfNone) {
   EXPECT_EQ(result.num_groups, 1);
 }
 
+TEST(GroupedAuc, WeighsGroupsByTheirWeightAndLeavesOutRowsOfNone) {
+  // Group 7 weighs 1 + 3 and is right. Group 9 is wrong for 2 of 2 + 1; its row of weight 0 is not
+  // there, nor is group 5, whose positive it is.
+  const GroupedAuc result = grouped_auc(
+      Groups{7, 7, 9, 9, 9, 9, 5, 5}, Floats{.1F, .2F, .5F, .6F, .4F, std::nanf(""), .1F, .2F},
+      Floats{0, 1, 1, 0, 0, 1, 0, 1}, Floats{1, 3, 1, 2, 1, 0, 1, 0});
+  EXPECT_DOUBLE_EQ(result.auc, (4 * 1.0 + 4 * (1.0 / 3)) / 8);
+  EXPECT_EQ(result.num_groups, 2);
+}
+
 TEST(GroupedAuc, IsUndefinedWhereNoGroupCounts) {
   EXPECT_TRUE(std::isnan(grouped_auc(Groups{}, Floats{}, Floats{}).auc));
   EXPECT_EQ(grouped_auc(Groups{1, 2}, Floats{.1F, .2F}, Floats{0, 1}).num_groups, 0);
@@ -85,7 +104,7 @@ TEST(GroupedAuc, AgreesWithGroupByGroupInAnyOrderOfTheRows) {
     const RandomStream random{hash64(seed, 78)};
     const std::size_t num_rows = 500;
     Groups groups(num_rows);
-    Floats scores(num_rows), labels(num_rows);
+    Floats scores(num_rows), labels(num_rows), weights(num_rows, 1.0F);
     for (std::size_t i = 0; i < num_rows; ++i) {
       groups[i] = random.below(3 * i, 1 + 30 * seed);  // kNoGroup among them
       scores[i] = std::round(random.uniform(3 * i + 1) * 20.0F);
@@ -94,15 +113,23 @@ TEST(GroupedAuc, AgreesWithGroupByGroupInAnyOrderOfTheRows) {
     groups[0] = groups[1] = 1;  // one that counts
     labels[0] = 0.0F;
     labels[1] = 1.0F;
-    const GroupedAuc expected = group_by_group(groups, scores, labels);
-    const GroupedAuc result = grouped_auc(groups, scores, labels);
+    if (seed % 2 == 1) {
+      for (std::size_t i = 2; i < num_rows; ++i) {
+        weights[i] = std::max(0.0F, random.uniform(3 * num_rows + i) * 3.0F - 0.5F);
+      }
+    }
+    const Floats given = seed % 2 == 1 ? weights : Floats();
+    const GroupedAuc expected = group_by_group(groups, scores, labels, weights);
+    const GroupedAuc result = grouped_auc(groups, scores, labels, given);
     EXPECT_NEAR(result.auc, expected.auc, 1e-12) << "seed " << seed;
     EXPECT_EQ(result.num_groups, expected.num_groups) << "seed " << seed;
 
     std::ranges::reverse(groups);
     std::ranges::reverse(scores);
     std::ranges::reverse(labels);
-    EXPECT_EQ(grouped_auc(groups, scores, labels).auc, result.auc) << "seed " << seed;
+    Floats reversed = given;
+    std::ranges::reverse(reversed);
+    EXPECT_EQ(grouped_auc(groups, scores, labels, reversed).auc, result.auc) << "seed " << seed;
   }
 }
 

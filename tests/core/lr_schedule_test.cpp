@@ -28,7 +28,7 @@ TEST(LrSchedule, WarmsUpLinearlyFromTheFirstStep) {
 
 TEST(LrSchedule, LinearDecayBeginsAfterTheWarmUpAndStopsAtItsFloor) {
   const LrSchedule schedule{
-      .warmup_steps = 2, .decay = "linear", .decay_steps = 10, .min_factor = 0.25};
+      .warmup_steps = 2, .decay = RateDecay::kLinear, .decay_steps = 10, .min_factor = 0.25};
   EXPECT_EQ(schedule.factor(1), 0.5);
   EXPECT_EQ(schedule.factor(2), 1.0);
   EXPECT_DOUBLE_EQ(schedule.factor(7), 0.5);
@@ -42,7 +42,7 @@ TEST(LrSchedule, TheFloorDoesNotLiftTheWarmUp) {
 }
 
 TEST(LrSchedule, CosineDecayIsHalfACosine) {
-  const LrSchedule schedule{.decay = "cosine", .decay_steps = 100};
+  const LrSchedule schedule{.decay = RateDecay::kCosine, .decay_steps = 100};
   EXPECT_EQ(schedule.factor(0), 1.0);
   EXPECT_NEAR(schedule.factor(50), 0.5, 1e-15);
   EXPECT_NEAR(schedule.factor(25), 0.853553390593, 1e-12);
@@ -51,7 +51,7 @@ TEST(LrSchedule, CosineDecayIsHalfACosine) {
 }
 
 TEST(LrSchedule, ExponentialDecayGoesOnBeyondDecaySteps) {
-  const LrSchedule schedule{.decay = "exponential", .decay_steps = 10, .decay_rate = 0.5};
+  const LrSchedule schedule{.decay = RateDecay::kExponential, .decay_steps = 10, .decay_rate = 0.5};
   EXPECT_DOUBLE_EQ(schedule.factor(10), 0.5);
   EXPECT_DOUBLE_EQ(schedule.factor(30), 0.125);
 }
@@ -68,8 +68,8 @@ std::string problem(const LrSchedule& schedule) {
 
 TEST(LrSchedule, DecayAndDecayStepsGoTogether) {
   EXPECT_EQ(problem({}), "");
-  EXPECT_EQ(problem({.decay = "linear", .decay_steps = 5}), "");
-  EXPECT_EQ(problem({.decay = "cosine"}),
+  EXPECT_EQ(problem({.decay = RateDecay::kLinear, .decay_steps = 5}), "");
+  EXPECT_EQ(problem({.decay = RateDecay::kCosine}),
             "dense_optimizer.schedule: decay: cosine needs decay_steps > 0, got 0");
   EXPECT_THAT(problem({.decay_steps = 5}), StartsWith("dense_optimizer.schedule: decay_steps: 5"));
 }
@@ -77,7 +77,7 @@ TEST(LrSchedule, DecayAndDecayStepsGoTogether) {
 TEST(LrSchedule, IsASectionOfTheConfiguration) {
   LrSchedule schedule;
   load_config(schedule, "", {"decay=cosine", "decay_steps=7", "min_factor=0.1"});
-  EXPECT_EQ(schedule.decay, "cosine");
+  EXPECT_EQ(schedule.decay, RateDecay::kCosine);
   EXPECT_EQ(schedule.decay_steps, 7);
   EXPECT_EQ(schedule.min_factor, 0.1);
 }

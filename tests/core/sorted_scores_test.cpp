@@ -43,6 +43,29 @@ TEST(SortedScores, MayBeNone) {
   EXPECT_THROW(SortedScores(Floats{1}, {}), Error);
 }
 
+TEST(SortedScores, WithWeightsLeaveOutRowsOfNone) {
+  const SortedScores sorted(Floats{.5F, std::nanf(""), .25F}, Floats{1, 1, 0}, Floats{2, 0, .5F});
+  EXPECT_EQ(rows_of(sorted), (Rows{{.25F, 0}, {.5F, 1}}));
+  EXPECT_EQ(sorted.weight(0), 0.5);
+  EXPECT_EQ(sorted.weight(1), 2.0);
+  EXPECT_EQ(SortedScores(Floats{1}, Floats{1}, Floats{0}).size(), 0U);
+}
+
+TEST(SortedScores, WithWeightsEqualScoresAscendByLabelAndWeight) {
+  const SortedScores sorted(Floats(4, .5F), Floats{1, 0, 1, 0}, Floats{3, 2, 1, 4});
+  EXPECT_EQ(rows_of(sorted), (Rows{{.5F, 0}, {.5F, 0}, {.5F, 1}, {.5F, 1}}));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(sorted.weight(i), (std::vector<double>{2, 4, 1, 3})[i]);
+  }
+}
+
+TEST(SortedScores, RefuseWeightsThatAreNone) {
+  for (const float weight : {-1.0F, std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    EXPECT_THROW(SortedScores(Floats{1}, Floats{1}, Floats{weight}), Error);
+  }
+  EXPECT_THROW(SortedScores(Floats{1}, Floats{1}, Floats{1, 1}), Error);
+}
+
 TEST(SortedScores, AreThoseOfAnySort) {
   const RandomStream random{hash64(3, 5)};
   Floats scores, labels;

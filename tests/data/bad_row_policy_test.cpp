@@ -1,4 +1,4 @@
-#include "src/data/bad_row_policy.h"
+#include "src/data/rows/bad_row_policy.h"
 
 #include <cstdint>
 #include <map>

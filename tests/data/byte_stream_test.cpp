@@ -1,4 +1,4 @@
-#include "src/data/byte_stream.h"
+#include "src/data/files/byte_stream.h"
 
 #include <filesystem>
 #include <fstream>

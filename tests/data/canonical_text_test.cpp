@@ -1,7 +1,6 @@
-#include "src/data/canonical_text.h"
+#include "src/data/rows/canonical_text.h"
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,37 +88,6 @@ TEST(CanonicalTextTest, OfANumberIsThatOfItsValue) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(canonical.of_number(text), expected) << text;
 }
 
-TEST(CanonicalTextTest, OfADoubleIsPythons) {
-  NumberText buffer;
-  EXPECT_EQ(text_of_real(17.0, buffer), "17");
-  EXPECT_EQ(text_of_real(-0.0, buffer), "0");
-  EXPECT_EQ(text_of_real(0.1, buffer), "0.1");
-  EXPECT_EQ(text_of_real(0.1F, buffer), "0.1");
-  EXPECT_EQ(text_of_real(1e-4, buffer), "0.0001");
-  EXPECT_EQ(text_of_real(1e-5, buffer), "1e-05");
-  EXPECT_EQ(text_of_real(123456.75, buffer), "123456.75");
-  EXPECT_EQ(text_of_real(9007199254740993.0, buffer), "9007199254740992");
-  EXPECT_EQ(text_of_real(1e16, buffer), "1e+16");
-  EXPECT_EQ(text_of_real(1.5e300, buffer), "1.5e+300");
-  EXPECT_EQ(text_of_real(std::numeric_limits<double>::infinity(), buffer), "inf");
-}
-
-/// What std::to_chars and std::from_chars make of it, for numbers as files have them and any
-/// others.
-TEST(CanonicalTextTest, ADecimalOfAFloatIsThatOfItsText) {
-  const RandomStream random{6};
-  std::vector<float> values = {0.0F, -0.0F, 0.1F, 1e-5F, 2.5F, 13.37F, 16777216.0F, 99.99F, 1e-30F};
-  for (std::uint64_t i = 0; i < 20'000; ++i) {
-    values.push_back(static_cast<float>(random.bits(i) % 1'000'000) / 1000.0F);
-    values.push_back(static_cast<float>(random.uniform_double(2 * i + 100'000)) - 0.5F);
-  }
-  for (const float value : values) {
-    const std::string text = fmt::format("{}", value);
-    EXPECT_EQ(decimal_of(value), std::stod(text)) << text;
-    EXPECT_EQ(static_cast<float>(decimal_of(value)), value);
-  }
-}
-
 /// Written anew, a canonical text stays.
 TEST(CanonicalTextTest, IsItsOwn) {
   const RandomStream random{5};
@@ -140,7 +108,7 @@ class ValueRuleTest : public FilesTest {
   /// The ids of column x of these rows of JSON, as a text or as an integer.
   std::vector<std::vector<std::uint64_t>> ids(const std::string& name,
                                               const std::string& text,
-                                              const std::string& type,
+                                              IdType type,
                                               std::int64_t rule) {
     DataConfig config;
     config.train.path = {write(name, text)};
@@ -150,7 +118,7 @@ class ValueRuleTest : public FilesTest {
     feature.name = "x";
     feature.type = type;
     config.schema.value_rule = rule;
-    config.format = name.ends_with(".csv") ? "csv" : "json";
+    config.format = name.ends_with(".csv") ? DataFormat::kCsv : DataFormat::kJson;
     const ReadResult result = read_text(config);
     EXPECT_TRUE(result.bad.empty() || rule == 1) << result.bad.front();
     std::vector<std::vector<std::uint64_t>> found;
@@ -165,25 +133,26 @@ TEST_F(ValueRuleTest, AValueIsOneIdInTextAndJson) {
       "{\"y\": 1, \"x\": true}\n{\"y\": 0, \"x\": false}\n{\"y\": 1, \"x\": 17}\n"
       "{\"y\": 0, \"x\": -3.0}\n{\"y\": 1, \"x\": 0.10}\n{\"y\": 0, \"x\": 1e16}\n"
       "{\"y\": 1, \"x\": 10000000}\n";
-  const auto expected = ids("a.csv", csv, "string", 2);
+  const auto expected = ids("a.csv", csv, IdType::kString, 2);
   ASSERT_EQ(expected.size(), 7U);
-  EXPECT_EQ(ids("a.jsonl", json, "string", 2), expected);
+  EXPECT_EQ(ids("a.jsonl", json, IdType::kString, 2), expected);
   EXPECT_EQ(expected[0], std::vector<std::uint64_t>{hash_bytes("true")});
   EXPECT_EQ(expected[2], std::vector<std::uint64_t>{hash_bytes("17")});
-  EXPECT_NE(ids("a.jsonl", json, "string", 1), ids("a.csv", csv, "string", 1));
-  EXPECT_EQ(ids("a.csv", csv, "string", 1)[0], std::vector<std::uint64_t>{hash_bytes("True")});
+  EXPECT_NE(ids("a.jsonl", json, IdType::kString, 1), ids("a.csv", csv, IdType::kString, 1));
+  EXPECT_EQ(ids("a.csv", csv, IdType::kString, 1)[0],
+            std::vector<std::uint64_t>{hash_bytes("True")});
 }
 
 TEST_F(ValueRuleTest, AWholeNumberIsAnInteger) {
   const std::string csv =
       "y,x\n1,True\n0,FALSE\n1,17.0\n0,-3.0\n1,18446744073709551615.0\n0,1.7E1\n";
   using Ids = std::vector<std::vector<std::uint64_t>>;
-  EXPECT_EQ(ids("a.csv", csv, "int", 2),
+  EXPECT_EQ(ids("a.csv", csv, IdType::kInt, 2),
             (Ids{{1}, {0}, {17}, {static_cast<std::uint64_t>(-3)}, {UINT64_MAX}, {17}}));
-  EXPECT_TRUE(ids("a.csv", csv, "int", 1).empty());
+  EXPECT_TRUE(ids("a.csv", csv, IdType::kInt, 1).empty());
   EXPECT_EQ(
       ids("a.jsonl", "{\"y\": 1, \"x\": 17.0}\n{\"y\": 0, \"x\": 1e5}\n{\"y\": 0, \"x\": true}\n",
-          "int", 2),
+          IdType::kInt, 2),
       (Ids{{17}, {100000}, {1}}));
 }
 

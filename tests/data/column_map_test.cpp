@@ -1,4 +1,4 @@
-#include "src/data/column_map.h"
+#include "src/data/text/column_map.h"
 
 #include <random>
 
@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 /// A label y, the numbers n and m, and the features s (string), i (int) and h (hex).
 DataConfig mapped_config() {
   DataConfig config = csv_config("none.csv", {"n", "m"}, {"s", "i", "h"});
-  config.schema.features[1].type = "int";
-  config.schema.features[2].type = "hex";
+  config.schema.features[1].type = IdType::kInt;
+  config.schema.features[2].type = IdType::kHex;
   return config;
 }
 

@@ -1,4 +1,4 @@
-#include "src/data/column_range.h"
+#include "src/data/terms/column_range.h"
 
 #include <string>
 #include <vector>

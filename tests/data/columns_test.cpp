@@ -1,8 +1,10 @@
 #include "satrap/data/columns.h"
 
 #include "satrap/core/log.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/row_block.h"
 #include "satrap/data/schema.h"
+#include "satrap/data/validate.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -16,14 +18,14 @@ class ColumnsTest : public FilesTest {
   ~ColumnsTest() override { set_log_level(LogLevel::kInfo); }
 
   static std::string describe(const DataConfig& config) {
-    return describe_columns(config, resolve_schema(config), Role::kTrain);
+    return describe_columns(Dataset(config), Role::kTrain);
   }
 
   /// A feature `h` of the columns h1..h3, numbers as ids.
   DataConfig history(const std::string& text) const {
     DataConfig config = csv_config(write("log.csv", text), {}, {"h"});
     config.schema.features[0].columns = {"h1..h3"};
-    config.schema.features[0].type = "int";
+    config.schema.features[0].type = IdType::kInt;
     return config;
   }
 };
@@ -32,7 +34,7 @@ using Bag = std::vector<std::uint64_t>;
 
 TEST_F(ColumnsTest, EachSaysWhatItIsUsedFor) {
   DataConfig config = csv_config(write("log.csv", "y,n,a,tags,left\n1,2,x,p|q,5\n"), {"n"}, {"a"});
-  config.schema.numeric[0].transform = "log1p";
+  config.schema.numeric[0].transform = Transform::kLog1p;
   config.schema.features.push_back({.name = "range", .column = "n", .buckets = {.quantiles = 4}});
   FeatureConfig& tags = config.schema.features.emplace_back();
   tags.name = "tags";
@@ -47,6 +49,21 @@ TEST_F(ColumnsTest, EachSaysWhatItIsUsedFor) {
   EXPECT_TRUE(contains(text, "\n  left  not read\n"));
 }
 
+TEST_F(ColumnsTest, ATimeNamesWhatIsMadeOfIt) {
+  DataConfig config = csv_config(write("log.csv", "y,ts,born\n1,2026-11-20,2026-11-19\n"),
+                                 {"age", "born"}, {"hour"});
+  config.schema.numeric[0].column = "ts";
+  config.schema.numeric[0].since = "born";
+  config.schema.features[0].column = "ts";
+  config.schema.features[0].part = DatePart::kHour;
+  const std::string text = describe(config);
+  EXPECT_TRUE(contains(text, "\n  ts    time; feature 'hour', hour in UTC; end of 'age'\n"))
+      << text;
+  EXPECT_TRUE(contains(text, "\n  born  number; time; begin of 'age'\n") ||
+              contains(text, "\n  born  time; begin of 'age'; number\n"))
+      << text;
+}
+
 TEST_F(ColumnsTest, ThoseOfATopicAreInTheSchema) {
   DataConfig config = csv_config("kafka://broker/clicks", {"n"}, {"a"});
   config.schema.header = false;
@@ -57,7 +74,7 @@ TEST_F(ColumnsTest, ThoseOfATopicAreInTheSchema) {
   EXPECT_TRUE(contains(text, "\n  left  not read\n"));
   config.schema.header = true;
   config.schema.columns = {};
-  config.format = "json";
+  config.format = DataFormat::kJson;
   EXPECT_TRUE(contains(describe(config), "\n  a  feature 'a', string\n"));
 }
 
@@ -86,13 +103,13 @@ TEST_F(ColumnsTest, ABagOfSeveralKeepsItsLastIds) {
   DataConfig config = history("y,h1,h2,h3\n1,1,2,3\n");
   config.schema.features[0].max_length = 2;
   EXPECT_EQ(read_text(config).rows[0].bags[0], (Bag{1, 2}));
-  config.schema.features[0].keep = "last";
+  config.schema.features[0].keep = KeptIds::kLast;
   EXPECT_EQ(read_text(config).rows[0].bags[0], (Bag{2, 3}));
 }
 
 TEST_F(ColumnsTest, AMissingOneMayHaveAnId) {
   DataConfig config = history("y,h1,h2,h3\n1,5,nan,\n");
-  config.schema.features[0].missing = "own_id";
+  config.schema.features[0].missing = MissingId::kOwnId;
   EXPECT_EQ(read_text(config).rows[0].bags[0].size(), 3U);
 }
 
@@ -110,7 +127,7 @@ TEST_F(ColumnsTest, SeveralNeedANameAndNoColumn) {
   config.schema.features[0] = {};
   config.schema.features[0].name = "h";
   config.schema.features[0].column = "h1..h3";
-  config.schema.features[0].type = "int";
+  config.schema.features[0].type = IdType::kInt;
   EXPECT_TRUE(contains(error_of([&] { validate(config); }, ErrorCode::kInvalidConfig),
                        "to make one bag or sequence of them write `columns: h1..h3`"));
 }
@@ -119,7 +136,7 @@ TEST_F(ColumnsTest, ABadRowCountsForTheReasonWithoutItsValue) {
   DataConfig config = csv_config(write("log.csv", "y,n\n1,a\n0,b\n1\n1,2\n"), {"n"}, {});
   const Schema schema = resolve_schema(config);
   config.max_bad_rows = "0";
-  const auto source = open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {});
+  const auto source = open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {});
   Batch batch;
   while (source->next(batch)) continue;
   const std::map<std::string, std::int64_t> expected = {{"column 'n': expected a number", 2},
@@ -130,25 +147,25 @@ TEST_F(ColumnsTest, ABadRowCountsForTheReasonWithoutItsValue) {
 TEST_F(ColumnsTest, APartForEvaluationIsSaidToBeOne) {
   DataConfig config = csv_config(write("log.csv", "y,n\n1,3\n0,4\n"), {"n"}, {});
   config.eval.fraction = 0.5;
-  EXPECT_EQ(describe_columns(config, resolve_schema(config), Role::kEval),
+  EXPECT_EQ(describe_columns(Dataset(config), Role::kEval),
             "  a part of the rows of the training data (data.eval.fraction)\n");
 }
 
 TEST_F(ColumnsTest, KeptOnesAreTextWhateverElseReadsThem) {
   DataConfig config =
       csv_config(write("log.csv", "y,id,n\n1,\"a,b\",3\n0,c,x\n1,d\n\n"), {"n"}, {"id"});
-  Schema schema = resolve_schema(config);
-  schema.kept = {"n", "id"};
-  RowBlock block;
-  const auto rows = open_rows(config, schema, Role::kTrain, {.keeps_every_line = true});
-  ASSERT_TRUE(rows->next(block));
-  ASSERT_EQ(block.num_rows, 4);
+  config.eval.path = config.train.path;
+  const auto source = open_batches(Dataset(config), fixed_transforms(resolve_schema(config)),
+                                   Role::kPredict, {.kept = {"n", "id"}});
+  Batch batch;
+  ASSERT_TRUE(source->next(batch));
+  ASSERT_EQ(batch.num_examples, 4);
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"3", "a,b"}, {"x", "c"}, {"", ""}, {"", ""}};  // a bad field, too few fields, a blank line
   for (std::int64_t r = 0; r < 4; ++r) {
     const auto& [n, id] = expected[static_cast<std::size_t>(r)];
-    EXPECT_EQ(block.kept[0].at(r), n) << r;
-    EXPECT_EQ(block.kept[1].at(r), id) << r;
+    EXPECT_EQ(batch.kept[0].at(r), n) << r;
+    EXPECT_EQ(batch.kept[1].at(r), id) << r;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "src/data/comparison.h"
+#include "src/data/rows/comparison.h"
 
 #include <algorithm>
 #include <string>

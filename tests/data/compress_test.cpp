@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/data/byte_stream.h"
+#include "src/data/files/byte_stream.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {

@@ -1,4 +1,4 @@
-#include "src/data/date_text.h"
+#include "src/data/look/date_text.h"
 
 #include <gtest/gtest.h>
 

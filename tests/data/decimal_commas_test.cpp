@@ -1,4 +1,4 @@
-#include "src/data/decimal_commas.h"
+#include "src/data/look/decimal_commas.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/data/distinct_estimate.h"
+#include "src/data/rows/distinct_estimate.h"
 
 #include <gtest/gtest.h>
 

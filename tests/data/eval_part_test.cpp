@@ -4,7 +4,8 @@
 #include <set>
 
 #include "satrap/core/hash.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
+#include "satrap/data/validate.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -23,7 +24,7 @@ class EvalPart : public FilesTest {
       text += std::to_string(r % 2) + "," + user_of(r) + "," + std::to_string(r) + "\r\n";
     }
     DataConfig config = csv_config(write("log.csv", text), {}, {"f"});
-    config.schema.features[0].type = "int";
+    config.schema.features[0].type = IdType::kInt;
     config.eval.by = by;
     config.eval.fraction = fraction;
     config.batch_size = 30;
@@ -37,7 +38,7 @@ class EvalPart : public FilesTest {
 
   static Ids read(const DataConfig& config, Role role, const ReadOptions& options = {}) {
     const Schema schema = resolve_schema(config);
-    const auto source = open_batches(config, schema, fixed_transforms(schema), role, options);
+    const auto source = open_batches(Dataset(config), fixed_transforms(schema), role, options);
     Ids ids;
     Batch batch;
     while (source->next(batch)) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
@@ -132,7 +133,7 @@ TEST_F(EvalPart, AResumedSourceContinuesWithTheSameRows) {
       const Ids whole = read(config, Role::kTrain, {.epochs = 2});
       const Schema schema = resolve_schema(config);
       const auto source =
-          open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {.epochs = 2});
+          open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {.epochs = 2});
       Batch batch;
       Ids ids;
       for (int i = 0; i < 9; ++i) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/data/kafka.h"
+#include "src/data/topic/kafka.h"
 
 namespace satrap::data {
 

@@ -1,4 +1,4 @@
-#include "src/data/field_parse.h"
+#include "src/data/rows/field_parse.h"
 
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-#include "src/data/file_list.h"
+#include "src/data/files/file_list.h"
 
 #include <sys/stat.h>
 
@@ -62,6 +62,30 @@ TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
   EXPECT_FALSE(natural_less("a1", "a01"));
   EXPECT_FALSE(natural_less("a1", "a1"));
   EXPECT_TRUE(natural_less("a99999999999999999998", "a99999999999999999999"));
+}
+
+FileFormat format_of_names(const std::vector<std::string>& names, DataFormat format) {
+  FileList files;
+  for (const std::string& name : names) files.files.push_back({.path = name});
+  return format_of(format, files);
+}
+
+TEST(FormatOfFiles, TheConfigurationOverrulesNames) {
+  EXPECT_EQ(format_of_names({"a.csv", "b.jsonl"}, DataFormat::kJson), FileFormat::kJson);
+  EXPECT_EQ(format_of_names({"a.jsonl", "b.parquet"}, DataFormat::kCsv), FileFormat::kDelimited);
+}
+
+TEST(FormatOfFiles, FilesOfSeveralAreRefused) {
+  const std::string error = error_of(
+      [] { format_of_names({"a.jsonl", "b.csv"}, DataFormat::kAuto); }, ErrorCode::kInvalidConfig);
+  EXPECT_TRUE(contains(error, "'a.jsonl' is JSON lines and 'b.csv' is text in columns")) << error;
+}
+
+TEST(FormatOfFiles, ParquetIsNotReadFromPipes) {
+  FileList files{.files = {{.path = "a.parquet"}}, .rereadable = false};
+  const std::string error =
+      error_of([&] { format_of(DataFormat::kAuto, files); }, ErrorCode::kInvalidConfig);
+  EXPECT_TRUE(contains(error, "Parquet is read from files alone")) << error;
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-#include "src/data/file_records.h"
+#include "src/data/files/file_records.h"
 
 #include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "src/data/file_list.h"
+#include "satrap/data/file_prefix.h"
+#include "src/data/files/file_list.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {

@@ -1,6 +1,6 @@
-#include "src/data/foreign_text.h"
+#include "src/data/files/foreign_text.h"
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/schema.h"
 #include "tests/data/text_files.h"
 
@@ -35,10 +35,9 @@ class ForeignFile : public FilesTest {};
 
 TEST_F(ForeignFile, IsRefusedWithItsLine) {
   const DataConfig config = csv_config(write("log.csv", "{\"y\": 1}\n"), {}, {"a"});
-  const Schema schema = resolve_schema(config);
   const std::string message = error_of([&] {
     RowBlock block;
-    open_rows(config, schema, Role::kTrain, {})->next(block);
+    open_rows(Dataset(config), Role::kTrain, {})->next(block);
   });
   EXPECT_TRUE(contains(message, "log.csv:1: is JSON"));
 }

@@ -1,8 +1,8 @@
-#include "src/data/generated_rows.h"
+#include "src/data/generate/generated_rows.h"
 
 #include <gtest/gtest.h>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "tests/data/parsed_rows.h"
 
 namespace satrap::data {
@@ -60,7 +60,7 @@ using Batches = std::vector<std::vector<std::uint64_t>>;
 /// The ids of each batch.
 Batches ids_of(const DataConfig& config, Role role = Role::kTrain) {
   const Schema schema = resolve_schema(config);
-  const auto source = open_batches(config, schema, fixed_transforms(schema), role, {});
+  const auto source = open_batches(Dataset(config), fixed_transforms(schema), role, {});
   Batches batches;
   for (Batch batch; source->next(batch);) batches.push_back(batch.ids);
   return batches;
@@ -68,7 +68,7 @@ Batches ids_of(const DataConfig& config, Role role = Role::kTrain) {
 
 DataConfig batches_of_100() {
   DataConfig config;
-  config.format = "synthetic";
+  config.format = DataFormat::kSynthetic;
   config.synthetic.rows = 250;
   config.synthetic.eval_rows = 100;
   config.synthetic.cardinalities = {100, 1000};
@@ -81,23 +81,6 @@ TEST(GeneratedBatches, NeedNoFile) {
   ASSERT_EQ(batches.size(), 3U);
   EXPECT_EQ(batches[2].size(), 100U) << "of 50 rows";
   EXPECT_EQ(ids_of(batches_of_100(), Role::kEval)[0].size(), 200U);
-}
-
-TEST(GeneratedBatches, CopiesOfAConfigurationShareTheGeneratorOfTheirRowsAlone) {
-  DataConfig config = batches_of_100(), shared = config;
-  share_generator(shared);
-  ASSERT_TRUE(shared.generator);
-  for (const Role role : {Role::kTrain, Role::kEval}) {
-    EXPECT_EQ(ids_of(shared, role), ids_of(config, role));
-  }
-  DataConfig copy = shared;
-  share_generator(copy);
-  EXPECT_EQ(copy.generator, shared.generator);
-  copy.synthetic.seed = config.synthetic.seed = 2;
-  EXPECT_EQ(ids_of(copy), ids_of(config));
-  EXPECT_NE(ids_of(copy), ids_of(shared));
-  share_generator(copy);
-  EXPECT_NE(copy.generator, shared.generator);
 }
 
 TEST(PieceOfPass, PiecesGiveTheRowsOfTheSplitInOrder) {

@@ -17,8 +17,8 @@ class InspectTest : public FilesTest {
                                "x,,,\n"
                                "0,2.5,000000ff,5\n"),
                          {"n"}, {"id", "bag"});
-    config_.schema.features[0].type = "hex";
-    config_.schema.features[1].type = "int";
+    config_.schema.features[0].type = IdType::kHex;
+    config_.schema.features[1].type = IdType::kInt;
     config_.schema.features[1].separator = "|";
     config_.schema.features[1].weight_separator = ":";
   }
@@ -28,7 +28,7 @@ class InspectTest : public FilesTest {
 };
 
 TEST_F(InspectTest, HeadShowsRowsAsTheyWereUnderstood) {
-  EXPECT_EQ(describe_head(config_, resolve_schema(config_), Role::kTrain, 2),
+  EXPECT_EQ(describe_head(Dataset(config_), Role::kTrain, 2),
             "row 0: label 1\n"
             "  n         1.5\n"
             "  id        00000001\n"
@@ -37,11 +37,11 @@ TEST_F(InspectTest, HeadShowsRowsAsTheyWereUnderstood) {
             "  n         -\n"
             "  id        000000ff\n"
             "  bag       -\n");
-  EXPECT_EQ(describe_head(config_, resolve_schema(config_), Role::kTrain, 0), "");
+  EXPECT_EQ(describe_head(Dataset(config_), Role::kTrain, 0), "");
 }
 
 TEST_F(InspectTest, StatsSummariseEveryColumn) {
-  EXPECT_EQ(describe_stats(config_, resolve_schema(config_), Role::kTrain, 0),
+  EXPECT_EQ(describe_stats(Dataset(config_), Role::kTrain, 0),
             "3 rows, 33.3333% positive, 1 bad rows\n"
             "\n"
             "number     missing         min        mean      stddev         max\n"
@@ -55,7 +55,7 @@ TEST_F(InspectTest, StatsSummariseEveryColumn) {
 /// Strings, and a number with transforms, cut into ranges.
 DataConfig of_text(const std::string& path) {
   DataConfig config = csv_config(path, {"n"}, {"city"});
-  config.schema.numeric[0].transform = "zscore";
+  config.schema.numeric[0].transform = Transform::kZscore;
   config.schema.features.push_back(
       {.name = "range", .column = "n", .buckets = {.boundaries = {2}}});
   return config;
@@ -63,7 +63,7 @@ DataConfig of_text(const std::string& path) {
 
 TEST_F(InspectTest, HeadShowsTextBesideHashesAndNumbersAfterTheirTransforms) {
   const DataConfig config = of_text(write("text.csv", "y,n,city\n1,1,Oslo\n0,3,\n1,,Rome\n"));
-  EXPECT_EQ(describe_head(config, resolve_schema(config), Role::kTrain, 3),
+  EXPECT_EQ(describe_head(Dataset(config), Role::kTrain, 3),
             "row 0: label 1\n"
             "  n         1 -> -1\n"
             "  range     range 0\n"
@@ -81,7 +81,7 @@ TEST_F(InspectTest, HeadShowsTextBesideHashesAndNumbersAfterTheirTransforms) {
 TEST_F(InspectTest, StatsShowTransformedNumbersAndTexts) {
   const DataConfig config =
       of_text(write("text.csv", "y,n,city\n1,1,Oslo\n0,3,Oslo\n1,,Rome\n0,,\n"));
-  const std::string stats = describe_stats(config, resolve_schema(config), Role::kTrain, 0);
+  const std::string stats = describe_stats(Dataset(config), Role::kTrain, 0);
   EXPECT_TRUE(contains(stats,
                        "\nn            50.00%           1           2           1           3\n"
                        "-> zscore    50.00%          -1           0           1           1\n"))
@@ -89,23 +89,56 @@ TEST_F(InspectTest, StatsShowTransformedNumbersAndTexts) {
   EXPECT_TRUE(contains(stats, "  Oslo (")) << stats;
 }
 
+TEST_F(InspectTest, TimesAreShownBesideWhatIsMadeOfThem) {
+  DataConfig config = csv_config(
+      write("times.csv", "y,ts,born,s\n1,2026-11-20 21:05:00.5,2026-11-19,a\n0,,2026-11-18,b\n"),
+      {"age"}, {"s", "hour", "s_hour"});
+  config.schema.numeric[0].column = "ts";
+  config.schema.numeric[0].since = "born";
+  config.schema.numeric[0].transform = Transform::kLog1p;
+  config.schema.features[1].column = "ts";
+  config.schema.features[1].part = DatePart::kHour;
+  config.schema.features[2].cross = {"s", "hour"};
+  EXPECT_EQ(describe_head(Dataset(config), Role::kTrain, 2),
+            "row 0: label 1\n"
+            "  ts        2026-11-20T21:05:00.500Z\n"
+            "  born      2026-11-19T00:00:00Z\n"
+            "  age       1.8784780092592592 -> 1.05726\n"
+            "  hour      21\n"
+            "  s_hour    b2c1b176e69f07e4\n"
+            "  s         a (e6c632b61e964e1f)\n"
+            "row 1: label 0\n"
+            "  ts        -\n"
+            "  born      2026-11-18T00:00:00Z\n"
+            "  age       - -> 0\n"
+            "  hour      -\n"
+            "  s_hour    -\n"
+            "  s         b (575a0b1c44d8843f)\n");
+  const std::string stats = describe_stats(Dataset(config), Role::kTrain, 0);
+  EXPECT_TRUE(
+      contains(stats, "\nborn         0.00%  2026-11-18  2026-11-18              2026-11-19\n"))
+      << stats;
+  EXPECT_TRUE(
+      contains(stats, "\nage         50.00%     1.87848     1.87848           0     1.87848\n"))
+      << stats;
+}
+
 TEST_F(InspectTest, WithoutTrainingDataThereAreNoTransforms) {
   DataConfig config = of_text(path_of("none.csv"));
   config.eval.path = {write("eval.csv", "y,n,city\n1,1,Oslo\n")};
-  const std::string head = describe_head(config, resolve_schema(config), Role::kEval, 1);
+  const std::string head = describe_head(Dataset(config), Role::kEval, 1);
   EXPECT_TRUE(contains(head, "  n         1\n")) << head;
 }
 
 TEST_F(InspectTest, StatsMayStopEarly) {
-  EXPECT_TRUE(
-      contains(describe_stats(config_, resolve_schema(config_), Role::kTrain, 1), "1 rows"));
+  EXPECT_TRUE(contains(describe_stats(Dataset(config_), Role::kTrain, 1), "1 rows"));
 }
 
 TEST_F(InspectTest, ManyDistinctIdsAreEstimated) {
   std::string text = "y,f\n";
   for (int i = 0; i < 100'000; ++i) text += "1," + std::to_string(i) + "\n";
   const DataConfig config = csv_config(write("many.csv", text), {}, {"f"});
-  const std::string stats = describe_stats(config, resolve_schema(config), Role::kTrain, 0);
+  const std::string stats = describe_stats(Dataset(config), Role::kTrain, 0);
   const std::size_t at = stats.find('~');
   ASSERT_NE(at, std::string::npos) << stats;
   EXPECT_NEAR(std::stod(stats.substr(at + 1)), 100'000, 3'000);

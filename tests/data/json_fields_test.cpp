@@ -1,12 +1,13 @@
-#include "src/data/json_fields.h"
+#include "src/data/text/json_fields.h"
 
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/hash.h"
-#include "satrap/data/loader.h"
-#include "src/data/row_selection.h"
+#include "satrap/data/open_rows.h"
+#include "satrap/data/validate.h"
+#include "src/data/rows/row_selection.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -65,7 +66,7 @@ TEST_F(JsonLines, ArraysAreBags) {
   EXPECT_EQ(found.bags, (std::vector<Ids>{{id("a"), id("2"), id("a|b"), id("true")}}));
   DataConfig limited = config("{\"y\": 1, \"f\": [\"a:0.5\", \"b\", \"c:2\"]}\n");
   limited.schema.features[0].max_length = 2;
-  limited.schema.features[0].keep = "last";
+  limited.schema.features[0].keep = KeptIds::kLast;
   limited.schema.features[0].weight_separator = ":";
   validate(limited);
   const ReadResult result = read_text(limited);
@@ -118,16 +119,15 @@ TEST_F(JsonLines, KeptTextsOfListsAreJoined) {
       "{\"y\": 1, \"u\": [1, \"a\", null]}\n{\"y\": 1}\n{\"u\": {\"b\": 1}}\n{\"n\": \"x\", \"u\": "
       "[2, 3]}\n");
   kept.eval.path = kept.train.path;
-  kept.schema.labels.clear();
-  Schema schema = resolve_schema(kept);
-  schema.labelled = false;
-  schema.kept = {"u"};
-  const auto source = open_rows(kept, schema, Role::kPredict, {.keeps_every_line = true});
-  RowBlock block;
-  ASSERT_TRUE(source->next(block));
-  ASSERT_EQ(block.num_rows, 4);
+  const auto source = open_batches(Dataset(kept), fixed_transforms(resolve_schema(kept)),
+                                   Role::kPredict, {.kept = {"u"}});
+  Batch batch;
+  ASSERT_TRUE(source->next(batch));
+  ASSERT_EQ(batch.num_examples, 4);
   const Strings expected{"1|a", "", "{...}", "2|3"};
-  for (std::size_t r = 0; r < expected.size(); ++r) EXPECT_EQ(block.kept.at(0).at(r), expected[r]);
+  for (std::int64_t r = 0; r < 4; ++r) {
+    EXPECT_EQ(batch.kept.at(0).at(r), expected[static_cast<std::size_t>(r)]);
+  }
 }
 
 TEST_F(JsonLines, KeysMayBeWithinOthers) {
@@ -213,7 +213,7 @@ TEST_F(JsonLines, BlankLinesCarriageReturnsAndALastLineWithoutEnd) {
 
 TEST_F(JsonLines, LargeIntegersAreTheIdsThatTheyAreWrittenAs) {
   DataConfig numbers = config("{\"y\": 1, \"f\": 18446744073709551615}\n");
-  numbers.schema.features[0].type = "int";
+  numbers.schema.features[0].type = IdType::kInt;
   EXPECT_EQ(read_text(numbers).rows.at(0).bags, std::vector<Ids>{{UINT64_MAX}});
   EXPECT_EQ(row(R"({"y": 1, "f": 123456789012345678901234567890})").bags,
             std::vector<Ids>{{id("123456789012345678901234567890")}});
@@ -298,8 +298,8 @@ TEST_F(JsonLines, RandomRowsAreThoseOfTheSameCsv) {
   RandomTwins twins(11);
   for (int r = 0; r < 3000; ++r) twins.add_row();
   DataConfig config = csv_config(write("log.csv", twins.csv), {"n"}, {"f", "i", "b"});
-  config.schema.features[1].type = "int";
-  config.schema.features[1].missing = "own_id";
+  config.schema.features[1].type = IdType::kInt;
+  config.schema.features[1].missing = MissingId::kOwnId;
   config.schema.features[2].separator = "|";
   config.schema.features[2].weight_separator = ":";
   config.schema.features[2].max_length = 2;

@@ -1,6 +1,6 @@
-#include "src/data/json_sample.h"
+#include "src/data/look/json_sample.h"
 
-#include "src/data/sample_value.h"
+#include "src/data/look/sample_value.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {

@@ -1,4 +1,4 @@
-#include "src/data/kafka.h"
+#include "src/data/topic/kafka.h"
 
 #include "satrap/data/kafka_support.h"
 #include "satrap/data/topic.h"

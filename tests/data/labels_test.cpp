@@ -4,7 +4,8 @@
 
 #include "satrap/core/log.h"
 #include "satrap/data/inspect.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
+#include "satrap/data/validate.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -34,7 +35,7 @@ class LabelsTest : public FilesTest {
 
   static std::vector<Batch> read(const DataConfig& config, Role role = Role::kTrain) {
     const Schema schema = resolve_schema(config);
-    const auto source = open_batches(config, schema, fixed_transforms(schema), role, {});
+    const auto source = open_batches(Dataset(config), fixed_transforms(schema), role, {});
     std::vector<Batch> batches;
     for (Batch batch; source->next(batch);) batches.push_back(batch);
     return batches;
@@ -72,13 +73,39 @@ TEST_F(LabelsTest, OneColumnMayGiveSeveralLabels) {
   EXPECT_EQ(read(config).at(0).labels, (Floats{1, 1, 1, 0, 0, 0}));
 }
 
-TEST_F(LabelsTest, ARowIsBadIfAnyLabelIs) {
-  DataConfig config = config_of("click,buy,n\n1,x,1\n0,1,2\n,1,3\n1,0,4\n");
+TEST_F(LabelsTest, ARowIsBadIfALabelCannotBeRead) {
+  DataConfig config = config_of("click,buy,n\n1,x,1\n0,1,2\n2,1,3\n1,0,4\n");
   config.max_bad_rows = "0";
   const std::vector<Batch> batches = read(config);
   ASSERT_EQ(batches.size(), 1U);
   EXPECT_EQ(batches[0].labels, (Floats{0, 1, 1, 0}));
   EXPECT_EQ(batches[0].numeric, (Floats{2, 4}));
+}
+
+/// With -1 for what is missing.
+Floats shown(const Batch& batch) {
+  Floats labels;
+  for (const float label : batch.labels) labels.push_back(std::isnan(label) ? -1.0F : label);
+  return labels;
+}
+
+TEST_F(LabelsTest, SomeOfSeveralLabelsMayBeMissing) {
+  DataConfig config = config_of("click,buy,n\n1,,1\nnan,1,2\n,,3\n1,0,4\n");
+  EXPECT_EQ(shown(read(config).at(0)), (Floats{1, -1, -1, 1, 1, 0}));
+  EXPECT_EQ(read(config).at(0).numeric, (Floats{1, 2, 4}));  // a row without any teaches nothing
+  EXPECT_EQ(shown(read(config, Role::kEval).at(0)), (Floats{1, -1, -1, 1, -1, -1, 1, 0}));
+  config.schema.labels[1].source.positive = {"1"};
+  config.schema.labels[1].source.negative = {"0"};
+  EXPECT_EQ(shown(read(config).at(0)), (Floats{1, -1, -1, 1, 1, 0}));
+  config.shuffle_rows = 2;
+  EXPECT_EQ(read(config).at(0).num_examples, 3);
+}
+
+TEST_F(LabelsTest, TheOnlyLabelMayNotBeMissing) {
+  DataConfig config = config_of("click,buy,n\n1,,1\n,1,2\n");
+  config.schema.labels.pop_back();
+  config.max_bad_rows = "0";
+  EXPECT_EQ(read(config).at(0).numeric, (Floats{1}));
 }
 
 TEST_F(LabelsTest, ShufflingKeepsTheLabelsOfARowTogether) {
@@ -278,7 +305,7 @@ TEST_F(LabelsTest, TheRulesOfALabelHoldForEach) {
 
 TEST_F(LabelsTest, AMadeUpLogHasOne) {
   DataConfig config;
-  config.format = "synthetic";
+  config.format = DataFormat::kSynthetic;
   add_label(config, "click");
   EXPECT_TRUE(contains(refused(config), "data.schema.labels: a synthetic log has one label"));
 }
@@ -291,10 +318,9 @@ TEST_F(LabelsTest, AMissingColumnIsNamedWithItsLabel) {
 
 TEST_F(LabelsTest, ALookAtTheDataShowsEach) {
   const DataConfig config = config_of("click,buy,n\n1,0,1\n1,1,2\n0,0,3\n1,0,4\n");
-  const Schema schema = resolve_schema(config);
   EXPECT_TRUE(
-      describe_head(config, schema, Role::kTrain, 1).starts_with("row 0: click 1, buy 0\n"));
-  EXPECT_TRUE(describe_stats(config, schema, Role::kTrain, 0)
+      describe_head(Dataset(config), Role::kTrain, 1).starts_with("row 0: click 1, buy 0\n"));
+  EXPECT_TRUE(describe_stats(Dataset(config), Role::kTrain, 0)
                   .starts_with("4 rows, click 75.0000%, buy 25.0000% positive, 0 bad rows\n"));
 }
 

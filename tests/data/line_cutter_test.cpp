@@ -1,4 +1,4 @@
-#include "src/data/line_cutter.h"
+#include "src/data/text/line_cutter.h"
 
 #include <algorithm>
 #include <random>
@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/data/column_map.h"
-#include "src/data/file_list.h"
-#include "src/data/file_records.h"
+#include "src/data/files/file_list.h"
+#include "src/data/files/file_records.h"
+#include "src/data/text/column_map.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {

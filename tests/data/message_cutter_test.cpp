@@ -1,4 +1,4 @@
-#include "src/data/message_cutter.h"
+#include "src/data/topic/message_cutter.h"
 
 #include <gmock/gmock.h>
 
@@ -20,7 +20,7 @@ Schema topic_schema() {
   DataConfig config;
   config.schema.header = false;
   config.schema.columns = {"label", "id"};
-  config.schema.features = {FeatureConfig{.name = "id", .type = "int"}};
+  config.schema.features = {FeatureConfig{.name = "id", .type = IdType::kInt}};
   return resolve_schema(config);
 }
 
@@ -223,7 +223,10 @@ TEST(MessageCutter, ABadRowIsNamedByItsMessage) {
   std::vector<std::string> told;
   const auto policy = std::make_shared<BadRowPolicy>(
       false, BadRowLimit(), [&](const std::string& line) { told.push_back(line); });
-  TextRows rows(schema, reader.open(whole(topic)), reader.pass, policy, FileFormat::kDelimited);
+  TextRows rows(
+      reader.open(whole(topic)),
+      [&] { return make_block_parser(FileFormat::kDelimited, schema, reader.pass); }, reader.pass,
+      policy);
   EXPECT_EQ(all_rows(rows).size(), 2U);
   ASSERT_FALSE(told.empty());
   EXPECT_THAT(told[0], HasSubstr("kafka://b/clicks, partition 1, offset 1, line 2: expected 2 "

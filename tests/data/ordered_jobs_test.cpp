@@ -1,4 +1,4 @@
-#include "src/data/ordered_jobs.h"
+#include "src/data/rows/ordered_jobs.h"
 
 #include <future>
 #include <random>

@@ -1,4 +1,4 @@
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 
 #include "satrap/data/row_block_source.h"
 #include "satrap/data/schema.h"
-#include "src/data/row_selection.h"
-#include "src/data/text_rows.h"
+#include "src/data/rows/row_selection.h"
+#include "src/data/text/text_rows.h"
 
 namespace satrap::data {
 
@@ -69,7 +69,7 @@ inline ReadResult read_text(const DataConfig& config,
   if (pass.selection) schema.selecting = pass.selection->columns();
   ReadResult result;
   const auto policy = std::make_shared<BadRowPolicy>(
-      config.on_bad_row == "stop",
+      config.on_bad_row == OnBadRow::kStop,
       config.max_bad_rows == DataConfig().max_bad_rows ? BadRowLimit() : config.bad_row_limit(),
       [&](const std::string& line) {
         if (line.find("could not be read; the first") == std::string::npos)

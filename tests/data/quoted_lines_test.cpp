@@ -1,4 +1,4 @@
-#include "src/data/quoted_lines.h"
+#include "src/data/text/quoted_lines.h"
 
 #include <algorithm>
 #include <cstdint>

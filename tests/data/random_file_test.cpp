@@ -1,4 +1,4 @@
-#include "src/data/random_file.h"
+#include "src/data/files/random_file.h"
 
 #include <fstream>
 #include <string>

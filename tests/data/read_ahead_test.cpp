@@ -1,4 +1,4 @@
-#include "src/data/read_ahead.h"
+#include "src/data/files/read_ahead.h"
 
 #include <algorithm>
 #include <cstddef>

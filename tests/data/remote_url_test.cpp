@@ -1,4 +1,4 @@
-#include "src/data/remote_url.h"
+#include "src/data/files/remote_url.h"
 
 #include <string>
 

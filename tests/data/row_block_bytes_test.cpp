@@ -1,5 +1,6 @@
-#include "src/data/row_block_bytes.h"
+#include "src/data/rows/row_block_bytes.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -101,10 +102,23 @@ TEST(RowBlockBytes, ThatGoOnAfterTheRowsAreAnError) {
 
 TEST(RowBlockBytes, WithALabelThatIsNeither0Nor1AreAnError) {
   RowBlock block = random_block(3, 5);
-  for (const float label : {2.0F, 0.5F, std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float label : {2.0F, 0.5F, std::numeric_limits<float>::infinity()}) {
     block.labels[7] = label;
     EXPECT_TRUE(contains(error_of_reading(bytes_of(block), block), "a label is"));
   }
+}
+
+TEST(RowBlockBytes, OfSeveralLabelsOneMayBeMissing) {
+  RowBlock block = random_block(3, 5);
+  ASSERT_GT(block.num_labels, 1);
+  block.labels[7] = std::numeric_limits<float>::quiet_NaN();
+  RowBlock read = block;
+  read_block(bytes_of(block), read);
+  EXPECT_TRUE(std::isnan(read.labels[7]));
+  block.num_labels = 1;
+  block.labels.resize(static_cast<std::size_t>(block.num_rows));
+  block.labels[0] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(contains(error_of_reading(bytes_of(block), block), "a label is"));
 }
 
 TEST(RowBlockBytes, OfAnotherVersionAreAnError) {

@@ -17,33 +17,32 @@ class RowCount : public FilesTest {
 TEST_F(RowCount, LinesOfAllFilesCountWithoutHeaders) {
   DataConfig config = csv_config(write("a.csv", lines(3)), {}, {"f"});
   config.train.path.push_back(write("b.csv", "y,f\n0,x\nbad\n\n1,y"));
-  EXPECT_EQ(count_rows(config), 7);
-  EXPECT_EQ(estimate_rows(config), 7);
+  EXPECT_EQ(count_rows(Dataset(config)), 7);
+  EXPECT_EQ(estimate_rows(Dataset(config)), 7);
   config.train.max_rows = 5;
-  EXPECT_EQ(count_rows(config), 5);
-  EXPECT_EQ(estimate_rows(config), 5);
+  EXPECT_EQ(count_rows(Dataset(config)), 5);
+  EXPECT_EQ(estimate_rows(Dataset(config)), 5);
 }
 
 TEST_F(RowCount, OfALargeFileAFewMebibytesTellAbout) {
   const DataConfig config = csv_config(write("a.csv", lines(4'000'000)), {}, {"f"});
-  EXPECT_NEAR(static_cast<double>(estimate_rows(config)), 4e6, 4e4);
-  EXPECT_EQ(count_rows(config), 4'000'000);
+  EXPECT_NEAR(static_cast<double>(estimate_rows(Dataset(config))), 4e6, 4e4);
+  EXPECT_EQ(count_rows(Dataset(config)), 4'000'000);
 }
 
 TEST_F(RowCount, CompressedFilesCountToo) {
   const DataConfig config = csv_config(write("a.csv.gz", gzip(lines(1000))), {}, {"f"});
-  EXPECT_EQ(count_rows(config), 1000);
-  EXPECT_EQ(estimate_rows(config), 1000);
+  EXPECT_EQ(count_rows(Dataset(config)), 1000);
+  EXPECT_EQ(estimate_rows(Dataset(config)), 1000);
 }
 
 TEST_F(RowCount, TheTailIsARoundedShareAndAtLeastARow) {
   DataConfig config = csv_config(write("a.csv", lines(16)), {}, {"f"});
   config.eval.fraction = 0.1;
-  EXPECT_EQ(first_eval_row(config), 14);  // 1.6 are 2
+  EXPECT_EQ(Dataset(config).first_eval_row(), 14);  // 1.6 are 2
   config.eval.fraction = 0.01;
-  EXPECT_EQ(first_eval_row(config), 15);
-  config.eval.first_row = 3;
-  EXPECT_EQ(first_eval_row(config), 3);
+  EXPECT_EQ(Dataset(config).first_eval_row(), 15);
+  EXPECT_EQ(Dataset(config, {.first_eval_row = 3}).first_eval_row(), 3);
 }
 
 TEST_F(RowCount, ABatchFitsTheNumberOfRows) {

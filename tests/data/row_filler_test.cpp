@@ -1,4 +1,4 @@
-#include "src/data/row_filler.h"
+#include "src/data/rows/row_filler.h"
 
 #include <cmath>
 
@@ -16,7 +16,7 @@ class RowFillerTest : public testing::Test {
  protected:
   static Schema schema() {
     DataConfig config;
-    config.format = "csv";
+    config.format = DataFormat::kCsv;
     config.schema.label.column = "clicked";
     config.schema.numeric.resize(1);
     config.schema.numeric[0].name = "price";

@@ -1,7 +1,7 @@
 #include <sstream>
 
 #include "satrap/core/hash.h"
-#include "src/data/row_parser.h"
+#include "src/data/text/row_parser.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -107,8 +107,8 @@ TEST_P(RandomText, IsReadAsByASlowObviousParser) {
   config.schema.delimiter = std::string(1, delimiter);
   config.schema.header = false;
   config.schema.columns = {"a", "unused", "i", "y", "h", "b", "s"};
-  config.schema.features[0].type = "int";
-  config.schema.features[1].type = "hex";
+  config.schema.features[0].type = IdType::kInt;
+  config.schema.features[1].type = IdType::kHex;
 
   std::string text;
   std::vector<ParsedRow> expected;

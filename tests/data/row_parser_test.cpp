@@ -1,4 +1,4 @@
-#include "src/data/row_parser.h"
+#include "src/data/text/row_parser.h"
 
 #include "satrap/core/hash.h"
 #include "tests/data/parsed_rows.h"
@@ -109,7 +109,7 @@ class CsvReader : public FilesTest {
 
 TEST_F(CsvReader, ADecimalCommaIsOneOfEveryNumber) {
   config_.schema.delimiter = ";";
-  config_.schema.decimal = ",";
+  config_.schema.decimal = Decimal::kComma;
   config_.schema.label.threshold = {0.5};
   config_.schema.features[0].separator = "|";
   config_.schema.features[0].weight_separator = ":";
@@ -237,7 +237,7 @@ TEST_F(CsvReader, TokensForMissingValuesAreTheUsersChoice) {
 
 /// What pandas, SQL and others write.
 TEST_F(CsvReader, WordsForNoNumberAreMissingWhereANumberIsExpected) {
-  for (const char* type : {"int", "hex"}) {
+  for (const IdType type : {IdType::kInt, IdType::kHex}) {
     config_.schema.features[0].type = type;
     config_.schema.features[0].separator = "|";
     for (const char* word : {"NaN", "nan", "NULL", "null", "NA", "n/a", "None", "\\N"}) {
@@ -253,9 +253,9 @@ TEST_F(CsvReader, WordsForNoNumberAreMissingWhereANumberIsExpected) {
   }
   const ReadResult result = read("y,n,f\n1,inf,7\n1,nano,7\n1,0,nul\n");
   EXPECT_EQ(result.rows.size(), 0U);
-  config_.schema.features[0].missing = "own_id";
+  config_.schema.features[0].missing = MissingId::kOwnId;
   EXPECT_EQ(read("y,n,f\n1,2,NULL\n").rows[0].bags[0], Ids{kMissingId});
-  config_.schema.features[0].type = "string";
+  config_.schema.features[0].type = IdType::kString;
   EXPECT_EQ(read("y,n,f\n1,2,NULL\n").rows[0].bags[0], Ids{hash_bytes("NULL")});
 }
 
@@ -269,12 +269,12 @@ TEST_F(CsvReader, ALabelMayBeATruthValue) {
 }
 
 TEST_F(CsvReader, AMissingIdMayHaveAnIdOfItsOwn) {
-  for (const char* type : {"string", "int", "hex"}) {
+  for (const auto& [word, type] : kIdTypes) {
     config_.schema.features[0].type = type;
-    config_.schema.features[0].missing = "own_id";
+    config_.schema.features[0].missing = MissingId::kOwnId;
     const ReadResult result = read("y,n,f\n1,2,\n1,2,7\n");
-    EXPECT_EQ(result.rows[0].bags[0], Ids{kMissingId}) << type;
-    EXPECT_EQ(result.rows[1].bags[0].size(), 1U) << type;
+    EXPECT_EQ(result.rows[0].bags[0], Ids{kMissingId}) << word;
+    EXPECT_EQ(result.rows[1].bags[0].size(), 1U) << word;
   }
 }
 
@@ -301,7 +301,7 @@ TEST_F(CsvReader, ALabelMayBeANumberWithAThreshold) {
 }
 
 TEST_F(CsvReader, IntegerIdsHaveSixtyFourBits) {
-  config_.schema.features[0].type = "int";
+  config_.schema.features[0].type = IdType::kInt;
   const ReadResult result =
       read("y,n,f\n1,2,18446744073709551615\n1,2,-1\n1,2,18446744073709551616\n1,2,1.5\n");
   ASSERT_EQ(result.rows.size(), 2U);
@@ -311,7 +311,7 @@ TEST_F(CsvReader, IntegerIdsHaveSixtyFourBits) {
 }
 
 TEST_F(CsvReader, ABagHasASeparator) {
-  config_.schema.features[0].type = "int";
+  config_.schema.features[0].type = IdType::kInt;
   config_.schema.features[0].separator = "|";
   const ReadResult result = read("y,n,f\n1,2,3|1|2\n1,2,\n1,2,|5||\n1,2,6| 7\n1,2,8|x\n");
   ASSERT_EQ(result.rows.size(), 4U);
@@ -324,9 +324,9 @@ TEST_F(CsvReader, ABagHasASeparator) {
 
 TEST_F(CsvReader, ALongSequenceKeepsItsFirstOrLastIds) {
   FeatureConfig& feature = config_.schema.features[0];
-  feature = {.name = "f", .type = "int", .separator = " ", .max_length = 2, .buckets = {}};
+  feature = {.name = "f", .type = IdType::kInt, .separator = " ", .max_length = 2, .buckets = {}};
   EXPECT_EQ(read("y,n,f\n1,2,1 2 3 4\n").rows[0].bags[0], (Ids{1, 2}));
-  feature.keep = "last";
+  feature.keep = KeptIds::kLast;
   const ReadResult result = read("y,n,f\n1,2,1 2 3 4\n1,2,5\n1,2,6 7 8\n");
   EXPECT_EQ(result.rows[0].bags[0], (Ids{3, 4}));
   EXPECT_EQ(result.rows[1].bags[0], Ids{5});
@@ -336,11 +336,11 @@ TEST_F(CsvReader, ALongSequenceKeepsItsFirstOrLastIds) {
 TEST_F(CsvReader, IdsMayHaveWeights) {
   FeatureConfig& feature = config_.schema.features[0];
   feature = {.name = "f",
-             .type = "int",
+             .type = IdType::kInt,
              .separator = "|",
              .weight_separator = ":",
              .max_length = 2,
-             .keep = "last",
+             .keep = KeptIds::kLast,
              .buckets = {}};
   const ReadResult result = read("y,n,f\n1,2,1:0.5|2|3:-2\n1,2,\n1,2,4:0\n1,2,5:x\n");
   ASSERT_EQ(result.rows.size(), 3U);
@@ -351,7 +351,7 @@ TEST_F(CsvReader, IdsMayHaveWeights) {
 }
 
 TEST_F(CsvReader, ABagMayHaveAnyLength) {
-  config_.schema.features[0].type = "int";
+  config_.schema.features[0].type = IdType::kInt;
   config_.schema.features[0].separator = "|";
   std::string text = "y,n,f\n1,2,0";
   for (int i = 1; i < 5000; ++i) text += "|" + std::to_string(i);
@@ -364,7 +364,7 @@ TEST_F(CsvReader, ABagMayHaveAnyLength) {
 
 TEST_F(CsvReader, OneColumnMayFeedSeveralInputs) {
   config_ = csv_config("", {"n"}, {"n"});
-  config_.schema.features[0].type = "int";
+  config_.schema.features[0].type = IdType::kInt;
   const ReadResult result = read("y,n\n1,7\n0,\n");
   ASSERT_EQ(result.rows.size(), 2U);
   EXPECT_EQ(result.rows[0].numeric, Strings{show(7)});

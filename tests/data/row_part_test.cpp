@@ -1,4 +1,4 @@
-#include "src/data/row_part.h"
+#include "src/data/rows/row_part.h"
 
 #include <cmath>
 #include <string>

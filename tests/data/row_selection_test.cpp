@@ -1,4 +1,4 @@
-#include "src/data/row_selection.h"
+#include "src/data/rows/row_selection.h"
 
 #include <cmath>
 #include <set>
@@ -9,8 +9,9 @@
 
 #include "satrap/core/log.h"
 #include "satrap/data/columns.h"
-#include "satrap/data/loader.h"
-#include "satrap/data/shared_files.h"
+#include "satrap/data/common_files.h"
+#include "satrap/data/open_rows.h"
+#include "satrap/data/validate.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -42,7 +43,7 @@ class RowSelectionTest : public FilesTest {
 
   static DataConfig config_of(const std::string& path) {
     DataConfig config = csv_config(path, {}, {"id"});
-    config.schema.features[0].type = "int";
+    config.schema.features[0].type = IdType::kInt;
     config.batch_size = 64;
     return config;
   }
@@ -52,7 +53,7 @@ class RowSelectionTest : public FilesTest {
                                            const ReadOptions& options = {}) {
     validate(config);
     const Schema schema = resolve_schema(config);
-    const auto source = open_batches(config, schema, fixed_transforms(schema), role, options);
+    const auto source = open_batches(Dataset(config), fixed_transforms(schema), role, options);
     std::vector<std::uint64_t> ids;
     Batch batch;
     while (source->next(batch)) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
@@ -93,11 +94,11 @@ TEST_F(RowSelectionTest, OneFileIsDividedByTime) {
   config.eval.where = "day >= 2026-11-18";
   EXPECT_EQ(ids_of(config), rows_that([](auto r) { return r < 2400; }));
   EXPECT_EQ(ids_of(config, Role::kEval), rows_that([](auto r) { return r >= 2400; }));
-  EXPECT_TRUE(shared_files(config).empty());
+  EXPECT_TRUE(common_files(Dataset(config)).empty());
   config.eval.where = "";
-  EXPECT_EQ(shared_files(config).size(), 1U) << "they are among them";
+  EXPECT_EQ(common_files(Dataset(config)).size(), 1U) << "they are among them";
   config.eval.where = config.train.where;
-  EXPECT_EQ(shared_files(config).size(), 1U);
+  EXPECT_EQ(common_files(Dataset(config)).size(), 1U);
 }
 
 TEST_F(RowSelectionTest, APartIsOfTheRowsForWhichItHolds) {
@@ -139,7 +140,7 @@ TEST_F(RowSelectionTest, RanksShareThemAndAResumptionContinues) {
     config.shuffle_rows = shuffle_rows;
     const auto all = ids_of(config);
     const Schema schema = resolve_schema(config);
-    const auto source = open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {});
+    const auto source = open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {});
     Batch batch;
     for (int b = 0; b < 5; ++b) ASSERT_TRUE(source->next(batch));
     const auto rest = ids_of(config, Role::kTrain, {.start = source->position()});
@@ -185,12 +186,11 @@ TEST_F(RowSelectionTest, JsonAndLibsvmHaveTheRowsOfTheSameCsv) {
   }
   DataConfig sparse = csv_config(write("log.svm", svm), {"1"}, {"features"});
   sparse.schema.label.column = "label";
-  sparse.schema.features[0].type = "int";
+  sparse.schema.features[0].type = IdType::kInt;
   sparse.schema.features[0].weight_separator = ":";
   sparse.train.where = "2 >= 7 and 2 < 9";
   validate(sparse);
-  const Schema schema = resolve_schema(sparse);
-  const auto rows = all_rows(*open_rows(sparse, schema, Role::kTrain, {}));
+  const auto rows = all_rows(*open_rows(Dataset(sparse), Role::kTrain, {}));
   ASSERT_EQ(rows.size(), 600U);
   EXPECT_EQ(rows[0].number, 2100);
 }
@@ -216,7 +216,7 @@ TEST_F(RowSelectionTest, ProgressAndTheShareOfBadRowsCountWhatIsLeftOut) {
   for (const OpenDeliveries& elsewhere : {OpenDeliveries(), OpenDeliveries(open_deliveries)}) {
     if (elsewhere) config.cache.folder = "";
     for (int pass = 0; pass < 2; ++pass) {
-      const auto source = open_batches(config, schema, fixed_transforms(schema), Role::kTrain,
+      const auto source = open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain,
                                        {.open_deliveries = elsewhere});
       Batch batch;
       std::int64_t num_read = 0;
@@ -228,7 +228,7 @@ TEST_F(RowSelectionTest, ProgressAndTheShareOfBadRowsCountWhatIsLeftOut) {
   }
   config.eval.fraction = 0.25;
   config.eval.by = "hash";
-  const auto source = open_batches(config, schema, fixed_transforms(schema), Role::kTrain, {});
+  const auto source = open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, {});
   Batch batch;
   while (source->next(batch)) continue;
   EXPECT_NEAR(source->stats().epoch_rows, 450, 25);
@@ -257,9 +257,9 @@ TEST_F(RowSelectionTest, OtherProcessesReadTheSame) {
 
 TEST_F(RowSelectionTest, NumbersAreFittedToThem) {
   DataConfig config = csv_config(write("n.csv", "y,n,d\n1,1,a\n0,3,a\n1,100,b\n"), {"n"}, {});
-  config.schema.numeric[0].transform = "zscore";
+  config.schema.numeric[0].transform = Transform::kZscore;
   config.train.where = "d = a";
-  EXPECT_EQ(fit_transforms(config, resolve_schema(config), 1).scales[0].mean, 2.0);
+  EXPECT_EQ(fit_transforms(Dataset(config), 1).scales[0].mean, 2.0);
 }
 
 TEST_F(RowSelectionTest, ItsColumnsNeedNotBeInTheFilesOfAnotherRole) {
@@ -267,10 +267,9 @@ TEST_F(RowSelectionTest, ItsColumnsNeedNotBeInTheFilesOfAnotherRole) {
   config.train.where = "country = US";
   config.eval.path = {write("eval.csv", "y,id\n1,7\n")};
   EXPECT_EQ(ids_of(config, Role::kEval), std::vector<std::uint64_t>{7});
-  const Schema schema = resolve_schema(config);
-  EXPECT_TRUE(contains(describe_columns(config, schema, Role::kTrain),
+  EXPECT_TRUE(contains(describe_columns(Dataset(config), Role::kTrain),
                        "country  selects rows (data.train.where)"));
-  EXPECT_TRUE(contains(describe_columns(config, schema, Role::kTrain), "day      not read"));
+  EXPECT_TRUE(contains(describe_columns(Dataset(config), Role::kTrain), "day      not read"));
 }
 
 TEST_F(RowSelectionTest, WhatIsWrongIsNamed) {
@@ -281,7 +280,6 @@ TEST_F(RowSelectionTest, WhatIsWrongIsNamed) {
   EXPECT_TRUE(contains(error_of([&] { ids_of(config); }, ErrorCode::kInvalidConfig),
                        "no column 'dya', which data.train.where reads; did you mean 'day'?"));
   config.train.where = "day > 2027-01-01";
-  const Schema schema = resolve_schema(config);
   EXPECT_TRUE(
       contains(error_of([&] { ids_of(config); }), "no row of the training data can be used"));
   EXPECT_TRUE(contains(error_of([&] { ids_of(config); }), "data.train.where: day > 2027-01-01"));
@@ -291,7 +289,7 @@ TEST_F(RowSelectionTest, WhatIsWrongIsNamed) {
   config.eval.fraction = 0.1;
   EXPECT_TRUE(contains(refusal(config), "data.eval.where: has no effect on a fraction"));
   DataConfig generated;
-  generated.format = "synthetic";
+  generated.format = DataFormat::kSynthetic;
   generated.synthetic.rows = 10;
   generated.train.where = "C1 = 1";
   EXPECT_TRUE(contains(refusal(generated), "data.train.where: has no effect with format synth"));

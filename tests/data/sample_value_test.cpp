@@ -1,4 +1,4 @@
-#include "src/data/sample_value.h"
+#include "src/data/look/sample_value.h"
 
 #include <string>
 

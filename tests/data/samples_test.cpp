@@ -4,7 +4,8 @@
 
 #include <filesystem>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
+#include "satrap/data/validate.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 
@@ -23,8 +24,7 @@ struct Totals {
 };
 
 Totals totals_of(const DataConfig& config, Role role = Role::kTrain) {
-  const Schema schema = resolve_schema(config);
-  const auto rows = open_rows(config, schema, role, {});
+  const auto rows = open_rows(Dataset(config), role, {});
   Totals totals;
   RowBlock block;
   while (rows->next(block)) {
@@ -45,7 +45,7 @@ TEST(Samples, AdultIsReadWhole) {
   config.train.path = {adult("adult.data")};
   config.eval.path = {adult("adult.test")};
   inline_schema_file(config);
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   validate(config);
   const Totals train = totals_of(config);
   EXPECT_EQ(train.rows, 32'561);
@@ -75,7 +75,7 @@ class SharedSamples : public testing::Test {
 TEST_F(SharedSamples, CriteoKagglePlainAndGzip) {
   DataConfig config;
   config.schema_name = "criteo";
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   for (const char* name : {"criteo_kaggle/first10k.tsv", "criteo_kaggle/first10k.tsv.gz"}) {
     config.train.path = {sample(name)};
     SATRAP_NEEDS(name);
@@ -89,7 +89,8 @@ TEST_F(SharedSamples, CriteoKagglePlainAndGzip) {
 TEST_F(SharedSamples, CriteoKaggleCsvHoldsTheSameRows) {
   DataConfig tsv;
   tsv.schema_name = "criteo";
-  tsv.train = {.path = {sample("criteo_kaggle/first10k.tsv")}, .max_rows = 1999};
+  tsv.train.path = {sample("criteo_kaggle/first10k.tsv")};
+  tsv.train.max_rows = 1999;
   SATRAP_NEEDS("criteo_kaggle");
   DataConfig csv;
   csv.schema = criteo_schema();
@@ -117,13 +118,13 @@ TEST_F(SharedSamples, CriteoKaggleWithoutLabelsIsRefusedRowByRow) {
 TEST_F(SharedSamples, AvazuHasIdsBeyondSixtyThreeBits) {
   DataConfig config = csv_config(sample("avazu/first10k.csv"), {}, {"id", "site_id", "device_ip"});
   SATRAP_NEEDS("avazu");
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   config.schema.label.column = "click";
-  config.schema.features[0].type = "int";
-  config.schema.features[1].type = "hex";
-  config.schema.features[2].type = "hex";
+  config.schema.features[0].type = IdType::kInt;
+  config.schema.features[1].type = IdType::kHex;
+  config.schema.features[2].type = IdType::kHex;
   config.schema.features.emplace_back().name = "C14..C21";
-  config.schema.features.back().type = "int";
+  config.schema.features.back().type = IdType::kInt;
   const Totals totals = totals_of(config);
   EXPECT_EQ(totals.rows, 9'999);
   EXPECT_NEAR(totals.positive / 9'999, 0.171, 0.005);
@@ -133,7 +134,7 @@ TEST_F(SharedSamples, AvazuHasIdsBeyondSixtyThreeBits) {
 TEST_F(SharedSamples, AlimamaHasBags) {
   DataConfig config = csv_config(sample("ijcai18/train.tiny.csv"), {}, {"C2", "C5"});
   SATRAP_NEEDS("ijcai18");
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   config.schema.label.column = "Label";
   config.schema.features[0].separator = ";";
   const Totals totals = totals_of(config);
@@ -144,14 +145,14 @@ TEST_F(SharedSamples, AlimamaHasBags) {
 TEST_F(SharedSamples, TaobaoHasNumberedColumns) {
   DataConfig config = csv_config(sample("taobao_dmr/alimama_sampled_train.txt"), {}, {});
   SATRAP_NEEDS("taobao_dmr");
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   config.schema.header = false;
   config.schema.missing = {"NULL"};
   config.schema.label.column = "266";
   FeatureConfig& feature = config.schema.features.emplace_back();
   feature.name = "f250..f258";
   feature.column = "250..258";
-  feature.type = "int";
+  feature.type = IdType::kInt;
   const Totals totals = totals_of(config);
   EXPECT_EQ(totals.rows, 500);
   EXPECT_EQ(totals.positive, 210);
@@ -160,7 +161,7 @@ TEST_F(SharedSamples, TaobaoHasNumberedColumns) {
 TEST_F(SharedSamples, MovieRatingsHaveAThreshold) {
   DataConfig config = csv_config(sample("movielens_small/ratings.csv"), {}, {"userId", "movieId"});
   SATRAP_NEEDS("movielens_small");
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   config.schema.label = {.column = "rating", .positive = {}, .negative = {}, .threshold = {4}};
   const Totals totals = totals_of(config);
   EXPECT_EQ(totals.rows, 100'836);

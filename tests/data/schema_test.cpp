@@ -1,5 +1,6 @@
 #include "satrap/data/schema.h"
 
+#include "satrap/data/validate.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -20,15 +21,15 @@ TEST(Schema, CriteoIsBuiltIn) {
   EXPECT_EQ(schema.num_features(), 26);
   EXPECT_EQ(schema.numeric_names.back(), "I13");
   EXPECT_EQ(schema.features.back().name, "C26");
-  EXPECT_EQ(schema.numeric_inputs[0].config.transform, "log1p");
-  EXPECT_EQ(schema.id_columns[0].config.type, "hex");
+  EXPECT_EQ(schema.numeric_inputs[0].config.transform, Transform::kLog1p);
+  EXPECT_EQ(schema.id_columns[0].config.type, IdType::kHex);
   EXPECT_FALSE(schema.needs_fit());
   EXPECT_FALSE(schema.weighted);
 }
 
 TEST(Schema, ASyntheticLogHasTheColumnsOfItsGenerator) {
   DataConfig config;
-  config.format = "synthetic";
+  config.format = DataFormat::kSynthetic;
   config.synthetic.cardinalities = {10, 20};
   config.synthetic.num_numeric = 1;
   const Schema schema = resolve_schema(config);
@@ -49,11 +50,39 @@ TEST(Schema, AColumnIsParsedOnceHoweverManyUseIt) {
   config.schema.features[0].column = "age";
   config.schema.features[0].buckets.quantiles = 4;
   const Schema schema = resolve_schema(config);
-  EXPECT_EQ(schema.raw_numeric, std::vector<std::string>{"age"});
+  EXPECT_EQ(schema.raw_numeric, std::vector<Schema::RawNumber>{{"age"}});
   EXPECT_EQ(schema.bucketed[0].raw, 0);
   EXPECT_EQ(schema.bucketed[0].feature, 0);
   EXPECT_EQ(schema.id_columns[0].feature, 1);
   EXPECT_TRUE(schema.needs_fit());
+}
+
+TEST(Schema, AColumnMayBeANumberAndATime) {
+  DataConfig config = csv_config("x", {"ts", "age"}, {"hour"});
+  config.schema.numeric[1].column = "ts";
+  config.schema.numeric[1].since = "born";
+  config.schema.features[0].column = "ts";
+  config.schema.features[0].part = DatePart::kHour;
+  const Schema schema = resolve_schema(config);
+  EXPECT_EQ(schema.raw_numeric,
+            (std::vector<Schema::RawNumber>{{"ts", false}, {"ts", true}, {"born", true}}));
+  EXPECT_EQ(schema.numeric_inputs[1].raw, 1);
+  EXPECT_EQ(schema.numeric_inputs[1].since, 2);
+  EXPECT_EQ(schema.dated[0].raw, 1);
+  EXPECT_TRUE(schema.id_columns.empty());
+}
+
+TEST(Schema, ACrossReadsNoColumnAndComesAfterItsFeatures) {
+  DataConfig config = csv_config("x", {}, {"a", "b", "a_b"});
+  config.schema.features[2].cross = {"b", "a"};
+  const Schema schema = resolve_schema(config);
+  EXPECT_EQ(schema.id_columns.size(), 2U);
+  EXPECT_EQ(schema.crosses[0].first, 1);
+  EXPECT_EQ(schema.crosses[0].second, 0);
+  EXPECT_EQ(schema.crosses[0].feature, 2);
+  std::swap(config.schema.features[0], config.schema.features[2]);
+  EXPECT_EQ(config_error(config),
+            "data.schema.features: cross 'a_b' needs the feature 'b', and there is none before it");
 }
 
 TEST(Schema, NamesMustDiffer) {
@@ -72,7 +101,8 @@ TEST(DataConfigTest, RulesBetweenFieldsAreChecked) {
       contains(broken([](auto& c) { c.schema.delimiter = ", "; }), "must be one character"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema.columns = {"y"}; }), "add header: false"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema.numeric[0].clip = {2, 1}; }), "[low, high]"));
-  EXPECT_TRUE(contains(broken([](auto& c) { c.schema.features[0].keep = "last"; }), "max_length"));
+  EXPECT_TRUE(
+      contains(broken([](auto& c) { c.schema.features[0].keep = KeptIds::kLast; }), "max_length"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema.features[0].max_length = 3; }), "separator"));
   EXPECT_TRUE(contains(
       broken([](auto& c) { c.schema.features[0].buckets = {.quantiles = 2, .boundaries = {1.0}}; }),
@@ -87,8 +117,10 @@ TEST(DataConfigTest, RulesBetweenFieldsAreChecked) {
                        }),
                        "either positive or threshold"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.train.path = c.eval.path = {"-"}; }), "is taken by"));
-  EXPECT_TRUE(contains(broken([](auto& c) { c.format = "synthetic"; }), "its own columns"));
-  EXPECT_TRUE(contains(broken([](auto& c) { c.format = "criteo"; }), "has its own schema"));
+  EXPECT_TRUE(
+      contains(broken([](auto& c) { c.format = DataFormat::kSynthetic; }), "its own columns"));
+  EXPECT_TRUE(
+      contains(broken([](auto& c) { c.format = DataFormat::kCriteo; }), "has its own schema"));
   EXPECT_TRUE(contains(broken([](auto& c) { c.schema = {}; }), "nothing to learn from"));
 }
 
@@ -107,11 +139,11 @@ TEST(DataConfigTest, ParquetHasNoSettingsOfText) {
   EXPECT_TRUE(contains(config_error(config), "data.schema.header: has no effect on Parquet"));
   config.train.path = {"log"};
   validate(config);
-  config.format = "parquet";
+  config.format = DataFormat::kParquet;
   EXPECT_TRUE(contains(config_error(config), "data.schema.header: has no effect on Parquet"));
   DataConfig criteo;
   criteo.schema_name = "criteo";
-  criteo.format = "parquet";
+  criteo.format = DataFormat::kParquet;
   criteo.train.path = {"log"};
   validate(criteo);
   EXPECT_EQ(resolve_schema(criteo).features.size(), 26U);

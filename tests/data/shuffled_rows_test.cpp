@@ -1,4 +1,4 @@
-#include "src/data/shuffled_rows.h"
+#include "src/data/rows/shuffled_rows.h"
 
 #include <algorithm>
 

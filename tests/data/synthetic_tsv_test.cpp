@@ -7,7 +7,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "tests/support/temporary_directory.h"
 
 namespace satrap::data {
@@ -49,8 +49,7 @@ RowBlock read_file_back(const std::string& path) {
   DataConfig config;
   config.schema_name = "criteo";
   config.train.path = {path};
-  const Schema schema = resolve_schema(config);
-  return read_all(*open_rows(config, schema, Role::kTrain, RowPass{}));
+  return read_all(*open_rows(Dataset(config), Role::kTrain, RowPass{}));
 }
 
 void expect_same(const RowBlock& actual, const RowBlock& expected) {
@@ -109,16 +108,16 @@ TEST(SyntheticTsv, IsReadBackAsTheRowsThatWereGenerated) {
 TEST(SyntheticTsv, IsReadBackAsTheDirectFeedGivesIt) {
   const TemporaryDirectory directory;
   DataConfig direct;
-  direct.format = "synthetic";
+  direct.format = DataFormat::kSynthetic;
   direct.synthetic = criteo_config();
   direct.synthetic.eval_rows = 700;
-  const Schema schema = resolve_schema(direct);
   const SyntheticGenerator generator(direct.synthetic);
   const std::string train = directory.path() + "/train.tsv", eval = directory.path() + "/eval.tsv";
   write_criteo_tsv(generator, 0, kRows, train, 1);
   write_criteo_tsv(generator, kRows, 700, eval, 1);
-  expect_same(read_file_back(train), read_all(*open_rows(direct, schema, Role::kTrain, RowPass{})));
-  expect_same(read_file_back(eval), read_all(*open_rows(direct, schema, Role::kEval, RowPass{})));
+  expect_same(read_file_back(train),
+              read_all(*open_rows(Dataset(direct), Role::kTrain, RowPass{})));
+  expect_same(read_file_back(eval), read_all(*open_rows(Dataset(direct), Role::kEval, RowPass{})));
 }
 
 TEST(SyntheticTsv, WideIdsSurvive) {

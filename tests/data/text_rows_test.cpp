@@ -1,4 +1,4 @@
-#include "src/data/text_rows.h"
+#include "src/data/text/text_rows.h"
 
 #include <fstream>
 
@@ -28,7 +28,7 @@ class TextRowsTest : public FilesTest {
 
   static DataConfig config_of(const std::vector<std::string>& paths) {
     DataConfig config = csv_config("", {"n"}, {"f"});
-    config.schema.features[0].type = "int";
+    config.schema.features[0].type = IdType::kInt;
     config.train.path = paths;
     return config;
   }
@@ -189,7 +189,7 @@ TEST_F(TextRowsTest, OnlyTheFirstTenBadRowsAreShown) {
 
 TEST_F(TextRowsTest, ABadRowMayEndReading) {
   DataConfig config = config_of({write("1", "y,n,f\n1,2,3\n1,x,3\n1,y,3\n")});
-  config.on_bad_row = "stop";
+  config.on_bad_row = OnBadRow::kStop;
   const std::string message = error_of([&] { read_text(config); });
   EXPECT_EQ(message, path_of("1") + ":3: column 'n': expected a number, got \"x\"");
 }

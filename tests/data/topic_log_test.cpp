@@ -1,4 +1,4 @@
-#include "src/data/topic_log.h"
+#include "src/data/topic/topic_log.h"
 
 #include <gtest/gtest.h>
 

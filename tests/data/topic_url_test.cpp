@@ -1,4 +1,4 @@
-#include "src/data/topic_url.h"
+#include "src/data/terms/topic_url.h"
 
 #include <cstdlib>
 

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "src/data/batch_assembler.h"
-#include "src/data/row_filler.h"
+#include "satrap/core/hash.h"
+#include "src/data/passes/batch_assembler.h"
+#include "src/data/rows/row_filler.h"
 #include "tests/data/text_files.h"
 
 namespace satrap::data {
@@ -66,7 +69,7 @@ FittedTransforms fit(const Schema& schema,
   return fit_transforms(schema, rows, max_rows, 1);
 }
 
-NumericConfig input_with(const std::string& transform) {
+NumericConfig input_with(Transform transform) {
   NumericConfig input;
   input.name = "n";
   input.transform = transform;
@@ -87,13 +90,13 @@ TEST(Transforms, SignedLog1pIsOddAndGoesThroughZero) {
 }
 
 TEST(Transforms, NoneAndLog1pNeedNoData) {
-  const Schema schema = schema_of(input_with("log1p"));
+  const Schema schema = schema_of(input_with(Transform::kLog1p));
   const Batch batch = batch_of(schema, fixed_transforms(schema), {0, -1, kMissing});
   EXPECT_EQ(batch.numeric, (std::vector<float>{0, static_cast<float>(signed_log1p(-1)), 0}));
 }
 
 TEST(Transforms, ClipComesFirstAndFillLast) {
-  NumericConfig input = input_with("log1p");
+  NumericConfig input = input_with(Transform::kLog1p);
   input.clip = {0, 10};
   input.fill = -7;
   const Schema schema = schema_of(input);
@@ -102,7 +105,7 @@ TEST(Transforms, ClipComesFirstAndFillLast) {
 }
 
 TEST(Transforms, AnIndicatorSaysWhereAValueIsMissing) {
-  NumericConfig input = input_with("none");
+  NumericConfig input = input_with(Transform::kNone);
   input.missing_indicator = true;
   const Schema schema = schema_of(input);
   const Batch batch = batch_of(schema, fixed_transforms(schema), {4, kMissing});
@@ -111,7 +114,7 @@ TEST(Transforms, AnIndicatorSaysWhereAValueIsMissing) {
 }
 
 TEST(Transforms, AZScoreHasMeanZeroAndDeviationOne) {
-  const Schema schema = schema_of(input_with("zscore"));
+  const Schema schema = schema_of(input_with(Transform::kZscore));
   const std::vector<double> values = {1, 3, kMissing, 5, 7};  // mean 4, variance 5
   const FittedTransforms transforms = fit(schema, values);
   EXPECT_DOUBLE_EQ(transforms.scales[0].mean, 4.0);
@@ -122,7 +125,7 @@ TEST(Transforms, AZScoreHasMeanZeroAndDeviationOne) {
 }
 
 TEST(Transforms, AZScoreMayFollowALogarithm) {
-  const Schema schema = schema_of(input_with("log1p_zscore"));
+  const Schema schema = schema_of(input_with(Transform::kLog1pZscore));
   const double e = std::exp(1.0);
   const FittedTransforms transforms = fit(schema, {0, e * e - 1});  // 0 and 2 after log1p
   EXPECT_NEAR(transforms.scales[0].mean, 1.0, 1e-6);
@@ -130,7 +133,7 @@ TEST(Transforms, AZScoreMayFollowALogarithm) {
 }
 
 TEST(Transforms, AConstantColumnIsNotDividedByZero) {
-  const Schema schema = schema_of(input_with("zscore"));
+  const Schema schema = schema_of(input_with(Transform::kZscore));
   EXPECT_EQ(batch_of(schema, fit(schema, {5, 5, 5}), {5, 6}).numeric, (std::vector<float>{0, 1}));
   EXPECT_EQ(batch_of(schema, fit(schema, {kMissing}), {5, kMissing}).numeric,
             (std::vector<float>{5, 0}));
@@ -149,10 +152,10 @@ TEST(Transforms, TimesThatAreNearStayApart) {
     const Batch batch = batch_of(schema, fit(schema, seconds), seconds);
     return std::set<float>(batch.numeric.begin(), batch.numeric.end()).size();
   };
-  const Schema schema = schema_of(input_with("zscore"));
+  const Schema schema = schema_of(input_with(Transform::kZscore));
   EXPECT_EQ(num_inputs(schema), 60U);
   EXPECT_LE(num_inputs(by_rule(1, schema)), 2U);
-  NumericConfig clipped = input_with("zscore");
+  NumericConfig clipped = input_with(Transform::kZscore);
   clipped.clip = {1.76e9 + 10, 1.76e9 + 29};
   EXPECT_EQ(num_inputs(schema_of(clipped)), 20U);
 }
@@ -160,7 +163,7 @@ TEST(Transforms, TimesThatAreNearStayApart) {
 /// Milliseconds, and dates as yyyymmdd, of which two neighbours are one float.
 TEST(Transforms, ScaledInputsAreThoseOfDoubles) {
   const std::vector<double> dates = {20180130, 20180131, 20180201, 1.7643168e12, 1.764316800001e12};
-  const Schema schema = schema_of(input_with("zscore"));
+  const Schema schema = schema_of(input_with(Transform::kZscore));
   const FittedTransforms transforms = fit(schema, dates);
   const Batch batch = batch_of(schema, transforms, dates);
   for (std::size_t i = 0; i < dates.size(); ++i) {
@@ -170,7 +173,7 @@ TEST(Transforms, ScaledInputsAreThoseOfDoubles) {
 }
 
 TEST(Transforms, ByRule1EachResultIsRounded) {
-  NumericConfig config = input_with("log1p_zscore");
+  NumericConfig config = input_with(Transform::kLog1pZscore);
   config.clip = {0.1, 0.7};
   const Schema schema = by_rule(1, schema_of(config));
   const std::vector<double> values = {0.1, 0.3, 0.5, 0.7, 0.9};
@@ -186,7 +189,7 @@ TEST(Transforms, ByRule1EachResultIsRounded) {
 }
 
 TEST(Transforms, OnlyTheFirstRowsAreFitted) {
-  const Schema schema = schema_of(input_with("zscore"));
+  const Schema schema = schema_of(input_with(Transform::kZscore));
   EXPECT_EQ(fit(schema, {1, 3, 1000}, 2).scales[0].mean, 2.0);
   EXPECT_TRUE(contains(error_of([&] { fit(schema, {}); }), "no rows to fit"));
 }
@@ -217,7 +220,7 @@ TEST(Buckets, BoundariesAreNotRounded) {
 
 TEST(Buckets, AMissingNumberMayHaveAnIdOfItsOwn) {
   FeatureConfig feature = range_feature(0, {0});
-  feature.missing = "own_id";
+  feature.missing = MissingId::kOwnId;
   const Schema schema = schema_of(feature);
   EXPECT_EQ(batch_of(schema, fixed_transforms(schema), {1, kMissing}).ids,
             (std::vector<std::uint64_t>{1, kMissingId}));
@@ -253,9 +256,101 @@ TEST(Buckets, QuantilesOfManyRowsComeFromASample) {
   EXPECT_EQ(transforms.boundaries, fit(schema, values).boundaries);
 }
 
+constexpr double kDayMs = 86'400'000;
+
+/// A block of these numbers and bags.
+RowBlock block_of(std::vector<std::vector<double>> numbers, std::vector<RowBlock::Bags> bags = {}) {
+  RowBlock block;
+  block.num_rows = std::ssize(numbers.empty() ? std::vector<double>(2) : numbers.front());
+  block.labels.assign(static_cast<std::size_t>(block.num_rows), 0.0F);
+  block.numeric = std::move(numbers);
+  block.bags = std::move(bags);
+  return block;
+}
+
+Batch batch_of(const Schema& schema, const RowBlock& block) {
+  const RowPiece piece{&block, 0, block.num_rows};
+  Batch batch;
+  BatchAssembler(schema, fixed_transforms(schema)).assemble({&piece, 1}, batch);
+  return batch;
+}
+
+TEST(Ages, AreTheTimeBetweenTwoColumnsBeforeTheirTransform) {
+  DataConfig config = csv_config("x", {"age"}, {});
+  config.schema.numeric[0].column = "now";
+  config.schema.numeric[0].since = "then";
+  config.schema.numeric[0].clip = {-1, 10};
+  config.schema.numeric[0].missing_indicator = true;
+  config.schema.numeric[0].fill = 7;
+  const RowBlock block = block_of(
+      {{3 * kDayMs, 0, 0, kMissing, 90 * kDayMs}, {1.5 * kDayMs, kDayMs * 2, kMissing, 0, 0}});
+  const Batch batch = batch_of(resolve_schema(config), block);
+  EXPECT_EQ(batch.numeric, (std::vector<float>{1.5, 0, -1, 0, 7, 1, 7, 1, 10, 0}));
+}
+
+TEST(Ages, AZScoreIsFittedOnThem) {
+  DataConfig config = csv_config("x", {"age"}, {});
+  config.schema.numeric[0].since = "then";
+  config.schema.numeric[0].unit = AgeUnit::kSecond;
+  config.schema.numeric[0].transform = Transform::kZscore;
+  class Rows : public RowBlockSource {
+   public:
+    bool next(RowBlock& block) override {
+      block = block_of({{2000, 5000, 9000, kMissing}, {1000, 2000, kMissing, 0}});
+      return !std::exchange(given_, true);
+    }
+
+   private:
+    bool given_ = false;
+  } rows;
+  const FittedTransforms transforms = fit_transforms(resolve_schema(config), rows, 0, 1);
+  EXPECT_DOUBLE_EQ(transforms.scales[0].mean, 2.0);
+  EXPECT_DOUBLE_EQ(transforms.scales[0].stddev, 1.0);
+}
+
+TEST(DateParts, AreIdsAndAMissingTimeHasNone) {
+  DataConfig config = csv_config("x", {}, {"hour", "day"});
+  config.schema.features[0].column = config.schema.features[1].column = "ts";
+  config.schema.features[0].part = DatePart::kHour;
+  config.schema.features[1].part = DatePart::kMonthDay;
+  config.schema.features[1].missing = MissingId::kOwnId;
+  const Schema schema = resolve_schema(config);
+  EXPECT_EQ(schema.raw_numeric, (std::vector<Schema::RawNumber>{{"ts", true}}));
+  const Batch batch = batch_of(schema, block_of({{0, kMissing, kDayMs - 1}}));
+  EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{0, 23, 1, kMissingId, 1}));
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 1, 1, 2, 3, 4, 5}));
+}
+
+TEST(Crosses, HaveEveryPairOfIdsAndNoneWithoutBoth) {
+  DataConfig config = csv_config("x", {}, {"a", "b", "a_b", "own"});
+  config.schema.features[2].cross = {"a", "b"};
+  config.schema.features[3].cross = {"a_b", "b"};
+  config.schema.features[3].missing = MissingId::kOwnId;
+  RowBlock::Bags a{.offsets = {0, 2, 3}, .ids = {1, 2, 3}, .weights = {}};
+  RowBlock::Bags b{.offsets = {0, 2, 2}, .ids = {8, 9}, .weights = {}};
+  const Batch batch = batch_of(resolve_schema(config), block_of({}, {a, b}));
+  const std::vector<std::uint64_t> pairs = {hash64(1, 8), hash64(1, 9), hash64(2, 8), hash64(2, 9)};
+  EXPECT_TRUE(std::ranges::equal(pairs, std::span(batch.ids).subspan(5, 4)));
+  EXPECT_EQ(batch.ids[9], hash64(hash64(1, 8), 8));
+  EXPECT_EQ(batch.ids[17], kMissingId);
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 2, 3, 5, 5, 9, 9, 17, 18}));
+  EXPECT_TRUE(batch.id_weights.empty());
+}
+
+TEST(Crosses, AWeightIsThatOfBothIds) {
+  DataConfig config = csv_config("x", {}, {"a", "b", "a_b"});
+  config.schema.features[0].weight_separator = ":";
+  config.schema.features[2].cross = {"a", "b"};
+  RowBlock::Bags a{.offsets = {0, 2, 3}, .ids = {1, 2, 3}, .weights = {0.5, 2, 3}};
+  RowBlock::Bags b{.offsets = {0, 1, 2}, .ids = {8, 9}, .weights = {}};
+  const Batch batch = batch_of(resolve_schema(config), block_of({}, {a, b}));
+  EXPECT_EQ(batch.id_weights, (std::vector<float>{0.5, 2, 3, 1, 1, 0.5, 2, 3}));
+  EXPECT_EQ(batch.ids[7], hash64(3, 9));
+}
+
 TEST(FittedTransformsTest, ComeBackFromJsonBitForBit) {
   DataConfig config = csv_config("x", {"a", "b"}, {"r", "s"});
-  config.schema.numeric[0].transform = "zscore";
+  config.schema.numeric[0].transform = Transform::kZscore;
   config.schema.features[0].buckets.quantiles = 3;
   const Schema schema = resolve_schema(config);
   FittedTransforms transforms;
@@ -269,7 +364,7 @@ TEST(FittedTransformsTest, ComeBackFromJsonBitForBit) {
 }
 
 TEST(FittedTransformsTest, ThoseOfAnotherSchemaAreRefused) {
-  const Schema schema = schema_of(input_with("zscore"));
+  const Schema schema = schema_of(input_with(Transform::kZscore));
   for (const char* text : {"", "{}", "[1]", R"({"scales": {"n": {"mean": 1}}})",
                            R"({"scales": {"n": {"mean": 1, "stddev": 0}}})",
                            R"({"scales": {"m": {"mean": 1, "stddev": 1}}})"}) {

@@ -1,4 +1,4 @@
-#include "src/data/value_text.h"
+#include "src/data/columnar/value_text.h"
 
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-#include "src/data/zipf_sampler.h"
+#include "src/data/generate/zipf_sampler.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "satrap/data/kafka_support.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "tests/data/text_files.h"
 #include "tests/data_kafka/mock_broker.h"
 
@@ -24,7 +24,7 @@ class Topic : public ::testing::Test {
     data.train.path = {broker_.url(topic)};
     data.schema.header = false;
     data.schema.columns = {"label", "id"};
-    data.schema.features = {FeatureConfig{.name = "id", .type = "int"}};
+    data.schema.features = {FeatureConfig{.name = "id", .type = IdType::kInt}};
     data.batch_size = 10;
     data.kafka.timeout = "10min";  // however busy the machine is
     return data;
@@ -32,9 +32,10 @@ class Topic : public ::testing::Test {
 
   /// The ids of a pass.
   static std::vector<std::uint64_t> read(const DataConfig& data, const ReadOptions& options = {}) {
-    const Schema schema = resolve_schema(data);
-    const auto batches =
-        open_batches(data, schema, fixed_transforms(schema), Role::kTrain, options);
+    return read(Dataset(data), options);
+  }
+  static std::vector<std::uint64_t> read(const Dataset& data, const ReadOptions& options = {}) {
+    const auto batches = open_batches(data, fixed_transforms(data.schema()), Role::kTrain, options);
     std::vector<std::uint64_t> ids;
     Batch batch;
     while (batches->next(batch)) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
@@ -62,8 +63,8 @@ TEST_F(Topic, IsReadInTheOrderOfItsPartitionsUpToTheWatermark) {
   fill("clicks", 0, 0, 500);
   std::vector<std::uint64_t> expected = range(0, 500), rest = range(2000, 3500);
   expected.insert(expected.end(), rest.begin(), rest.end());
-  DataConfig data = config("clicks");
-  data.kafka.position = std::make_shared<const TopicPosition>(begin_topic(data));
+  const Dataset data(config("clicks"));
+  EXPECT_EQ(data.topic_start()->partitions.size(), 2U);
   fill("clicks", 0, 500, 600);  // after the end of the job
   EXPECT_EQ(read(data), expected);
   EXPECT_EQ(read(data), expected) << "once more";
@@ -73,8 +74,7 @@ TEST_F(Topic, EveryRankGetsItsRows) {
   broker_.create("clicks", 2);
   fill("clicks", 0, 0, 55);
   fill("clicks", 1, 55, 100);
-  DataConfig data = config("clicks");
-  data.kafka.position = std::make_shared<const TopicPosition>(begin_topic(data));
+  const Dataset data(config("clicks"));
   std::vector<std::uint64_t> all;
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     const auto mine = read(data, {.rank = rank, .world_size = 3});
@@ -87,7 +87,7 @@ TEST_F(Topic, EveryRankGetsItsRows) {
 TEST_F(Topic, WithoutAnEndMoreRanksThanPartitionsAreRefused) {
   broker_.create("clicks", 1);
   DataConfig data = config("clicks");
-  data.kafka.end = "never";
+  data.kafka.end = TopicEnd::kNever;
   EXPECT_THAT(
       error_of([&] { read(data, {.rank = 1, .world_size = 2}); }, ErrorCode::kInvalidConfig),
       HasSubstr("topic 'clicks' has 1, fewer than the job's 2 ranks"));
@@ -97,9 +97,9 @@ TEST_F(Topic, WithoutAnEndMessagesThatHaveBeenReadWholeAreNotNeededToContinue) {
   broker_.create("clicks", 1);
   fill("clicks", 0, 0, 20);
   DataConfig data = config("clicks");
-  data.kafka.end = "never";
+  data.kafka.end = TopicEnd::kNever;
   const Schema schema = resolve_schema(data);
-  const auto batches = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
+  const auto batches = open_batches(Dataset(data), fixed_transforms(schema), Role::kTrain, {});
   EXPECT_TRUE(batches->is_endless());
   Batch batch;
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(batches->next(batch));
@@ -122,11 +122,9 @@ class Ranks {
  public:
   Ranks(const DataConfig& data, const TopicPosition& start, std::int64_t num_ranks)
       : start_(start) {
-    DataConfig mine = data;
-    mine.kafka.position = std::make_shared<const TopicPosition>(start);
-    const Schema schema = resolve_schema(mine);
+    const Dataset mine = Dataset(data).starting_at(start);
     for (std::int64_t rank = 0; rank < num_ranks; ++rank) {
-      sources_.push_back(open_batches(mine, schema, fixed_transforms(schema), Role::kTrain,
+      sources_.push_back(open_batches(mine, fixed_transforms(mine.schema()), Role::kTrain,
                                       {.rank = rank,
                                        .world_size = num_ranks,
                                        .batch_size = 7,
@@ -173,7 +171,7 @@ TEST_F(Topic, WithoutAnEndEveryRowIsOfOneRankThroughRestartsWithOtherRanks) {
     broker_.write("clicks", p, values);
   }
   DataConfig data = config("clicks");
-  data.kafka.end = "never";
+  data.kafka.end = TopicEnd::kNever;
   TopicPosition at = begin_topic(data);
   std::vector<std::uint64_t> ids;
   for (const std::int64_t num_ranks : {2, 3, 1, 5, 5, 4}) {
@@ -184,9 +182,9 @@ TEST_F(Topic, WithoutAnEndEveryRowIsOfOneRankThroughRestartsWithOtherRanks) {
     at = continue_topic(data, ranks.position(), "the last checkpoint");
   }
   data.batch_size = 1;
-  data.kafka.end = "watermark";
-  data.kafka.position = std::make_shared<const TopicPosition>(continue_topic(data, at, "the last"));
-  const auto rest = read(data, {.start = {.batches = 1, .next_row = at.row, .rows_read = at.row}});
+  data.kafka.end = TopicEnd::kWatermark;
+  const Dataset last = Dataset(data).starting_at(continue_topic(data, at, "the last"));
+  const auto rest = read(last, {.start = {.batches = 1, .next_row = at.row, .rows_read = at.row}});
   EXPECT_GT(ids.size(), 150U);
   ids.insert(ids.end(), rest.begin(), rest.end());
   EXPECT_THAT(ids, ::testing::UnorderedElementsAreArray(range(0, kPartitions * kRowsEach)));
@@ -210,7 +208,7 @@ TEST_F(Topic, AStreamContinuesAtItsPosition) {
   DataConfig data = config("clicks");
   const Schema schema = resolve_schema(data);
   const std::vector<std::uint64_t> all = read(data);
-  const auto first = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
+  const auto first = open_batches(Dataset(data), fixed_transforms(schema), Role::kTrain, {});
   Batch batch;
   for (int i = 0; i < 17; ++i) ASSERT_TRUE(first->next(batch));
   const std::optional<TopicPosition> at = first->topic_position(first->position());
@@ -218,8 +216,8 @@ TEST_F(Topic, AStreamContinuesAtItsPosition) {
   EXPECT_EQ(at->turn, 1);
   EXPECT_GE(first->stats().lag, 0);
   fill("clicks", 0, 120, 130);
-  data.kafka.position = std::make_shared<const TopicPosition>(continue_topic(data, *at, "step 17"));
-  EXPECT_EQ(read(data, {.start = first->position()}),
+  const Dataset rest = Dataset(data).starting_at(continue_topic(data, *at, "step 17"));
+  EXPECT_EQ(read(rest, {.start = first->position()}),
             std::vector<std::uint64_t>(all.begin() + 170, all.end()));
 }
 
@@ -250,7 +248,7 @@ TEST_F(Topic, WithoutAnEndNewPartitionsAreReadToo) {
   TopicPosition saved = begin_topic(data);
   saved.partitions.pop_back();
   EXPECT_EQ(continue_topic(data, saved, "step 1").partitions.size(), 1U);
-  data.kafka.end = "never";
+  data.kafka.end = TopicEnd::kNever;
   const TopicPosition now = continue_topic(data, saved, "step 1");
   ASSERT_EQ(now.partitions.size(), 2U);
   EXPECT_EQ(now.partitions[0].end, TopicPosition::kNoEnd);
@@ -261,11 +259,11 @@ TEST_F(Topic, WithoutAnEndAStopEndsTheStreamAfterWholeBatches) {
   broker_.create("clicks", 2);
   fill("clicks", 0, 0, 25);
   DataConfig data = config("clicks");
-  data.kafka.end = "never";
+  data.kafka.end = TopicEnd::kNever;
   const Schema schema = resolve_schema(data);
   std::atomic<bool> stop = false;
   const auto batches =
-      open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {.stop = &stop});
+      open_batches(Dataset(data), fixed_transforms(schema), Role::kTrain, {.stop = &stop});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));
   ASSERT_TRUE(batches->next(batch));
@@ -280,10 +278,10 @@ TEST_F(Topic, ABrokerMayGoAndComeBack) {
   broker_.create("clicks", 1);
   fill("clicks", 0, 0, 10);
   DataConfig data = config("clicks");
-  data.kafka.end = "never";
+  data.kafka.end = TopicEnd::kNever;
   data.kafka.properties = {"reconnect.backoff.max.ms=100"};
   const Schema schema = resolve_schema(data);
-  const auto batches = open_batches(data, schema, fixed_transforms(schema), Role::kTrain, {});
+  const auto batches = open_batches(Dataset(data), fixed_transforms(schema), Role::kTrain, {});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));
   broker_.go_down();

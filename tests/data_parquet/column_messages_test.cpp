@@ -1,5 +1,5 @@
 // Messages of Arrow IPC and of Parquet in a topic.
-#include "src/data/column_messages.h"
+#include "src/data/topic/column_messages.h"
 
 #include <fstream>
 #include <iterator>
@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "satrap/core/hash.h"
-#include "src/data/message_cutter.h"
-#include "src/data/message_parser.h"
+#include "src/data/topic/message_cutter.h"
+#include "src/data/topic/message_parser.h"
 #include "tests/data/fake_consumer.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
@@ -61,8 +61,8 @@ class ColumnMessagesTest : public FilesTest {
  protected:
   ColumnMessagesTest() {
     DataConfig config = csv_config("kafka://b/clicks", {"price"}, {"user", "city"});
-    config.format = "arrow";
-    config.schema.features[0].type = "int";
+    config.format = DataFormat::kArrow;
+    config.schema.features[0].type = IdType::kInt;
     schema_ = resolve_schema(config);
   }
 
@@ -96,12 +96,12 @@ class ColumnMessagesTest : public FilesTest {
     policy_ = std::make_shared<BadRowPolicy>(
         false, BadRowLimit(), [this](const std::string& line) { told_.push_back(line); });
     told_.clear();
-    TextRows rows(schema_,
-                  std::make_unique<MessageCutter>(
-                      schema_, std::move(consumer), "kafka://b/clicks", start, pass,
-                      MessageCutter::Limits{.block_bytes = 2000, .wait_ms = 0}, std::move(log),
-                      FileFormat::kArrow),
-                  pass, policy_, FileFormat::kArrow);
+    TextRows rows(
+        std::make_unique<MessageCutter>(schema_, std::move(consumer), "kafka://b/clicks", start,
+                                        pass,
+                                        MessageCutter::Limits{.block_bytes = 2000, .wait_ms = 0},
+                                        std::move(log), FileFormat::kArrow),
+        [&] { return std::make_unique<MessageParser>(schema_, pass); }, pass, policy_);
     return all_rows(rows);
   }
   std::vector<ParsedRow> read(const FakeTopic& topic, const RowPass& pass = {}) {
@@ -195,6 +195,29 @@ TEST_F(ColumnMessagesTest, APassContinuesAtAnyRowOfAMessage) {
           << next << (is_endless ? " endless" : "");
     }
   }
+}
+
+TEST_F(ColumnMessagesTest, WhichNegativesAreReadDoesNotDependOnWhereReadingBegan) {
+  FakeTopic topic(1);
+  for (std::int64_t m = 0; m < 20; ++m) {
+    topic[0][m] =
+        m % 2 == 0 ? parquet_file(10 * m, 10 * m + 10, 4) : ipc_file(10 * m, 10 * m + 10, 7);
+  }
+  schema_.of_training = true;
+  schema_.negatives_read = 0.5;
+  const auto labels_and_ids = [](const std::vector<ParsedRow>& rows) {
+    std::vector<std::pair<float, std::uint64_t>> found;
+    for (const ParsedRow& row : rows) found.emplace_back(row.label, row.bags[0][0]);
+    return found;
+  };
+  TopicPosition start = start_of(topic, false);
+  const auto all = labels_and_ids(read(topic, start));
+  EXPECT_GT(all.size(), 120U);
+  EXPECT_LT(all.size(), 180U);
+  start.partitions[0].next = 5;  // another job, whose rows have other numbers
+  const auto rest = labels_and_ids(read(topic, start));
+  const auto first = std::ranges::find_if(all, [](const auto& row) { return row.second >= 50; });
+  EXPECT_TRUE(std::equal(first, all.end(), rest.begin(), rest.end()));
 }
 
 TEST_F(ColumnMessagesTest, ThoseThatCannotBeReadAreBadRowsThatAreNamed) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/hash.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/sample.h"
 #include "tests/data/parsed_rows.h"
@@ -27,8 +27,7 @@ std::shared_ptr<arrow::Array> coded(const Maybe<std::string>& values) {
 class IpcFileTest : public FilesTest {
  protected:
   static std::vector<ParsedRow> read(const DataConfig& config, const RowPass& pass = {}) {
-    const Schema schema = resolve_schema(config);
-    return all_rows(*open_rows(config, schema, Role::kTrain, pass));
+    return all_rows(*open_rows(Dataset(config), Role::kTrain, pass));
   }
 
   static ParquetTable typed_table() {
@@ -52,8 +51,10 @@ class IpcFileTest : public FilesTest {
     DataConfig config =
         csv_config(path, {"small", "price", "share", "big"}, {"user", "city", "items", "none"});
     config.schema.features[2].separator = "|";
-    config.schema.features.emplace_back() = {.name = "big_id", .column = "big", .type = "int"};
-    config.schema.features.emplace_back() = {.name = "code_hex", .column = "code", .type = "hex"};
+    config.schema.features.emplace_back() = {
+        .name = "big_id", .column = "big", .type = IdType::kInt};
+    config.schema.features.emplace_back() = {
+        .name = "code_hex", .column = "code", .type = IdType::kHex};
     return config;
   }
   std::string typed_csv() const {
@@ -72,7 +73,7 @@ TEST_F(IpcFileTest, HasTheRowsOfTheSameCsv) {
   for (const std::int64_t rows : {1, 2, 3, 100}) {
     const DataConfig config =
         typed_config(typed_table().write_ipc(path_of("x.arrow"), rows, arrow::Compression::ZSTD));
-    EXPECT_EQ(count_rows(config), 4);
+    EXPECT_EQ(count_rows(Dataset(config)), 4);
     for (const std::int64_t threads : {1, 3}) {
       EXPECT_EQ(read(config, {.num_threads = threads}), expected) << rows;
     }

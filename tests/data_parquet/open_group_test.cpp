@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/hash.h"
-#include "src/data/parquet.h"
-#include "src/data/random_file.h"
+#include "src/data/columnar/parquet.h"
+#include "src/data/files/random_file.h"
 #include "tests/data/text_files.h"
 #include "tests/data_parquet/parquet_table.h"
 

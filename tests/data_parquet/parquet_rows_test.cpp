@@ -1,4 +1,4 @@
-#include "src/data/parquet_rows.h"
+#include "src/data/columnar/parquet_rows.h"
 
 #include <filesystem>
 #include <fstream>
@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/hash.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/row_count.h"
-#include "src/data/row_selection.h"
+#include "src/data/rows/row_selection.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 #include "tests/data_parquet/parquet_table.h"
@@ -23,7 +23,7 @@ class ParquetRowsTest : public FilesTest {
     if (pass.selection) schema.selecting = pass.selection->columns();
     ReadResult result;
     const auto policy = std::make_shared<BadRowPolicy>(
-        config.on_bad_row == "stop", BadRowLimit(), [&](const std::string& line) {
+        config.on_bad_row == OnBadRow::kStop, BadRowLimit(), [&](const std::string& line) {
           if (line.find("could not be read; the first") == std::string::npos)
             result.bad.push_back(line);
         });
@@ -70,9 +70,12 @@ class ParquetRowsTest : public FilesTest {
   static DataConfig typed_config(const std::string& path) {
     DataConfig config =
         csv_config(path, {"small", "price", "share", "big", "word"}, {"user", "city", "code"});
-    config.schema.features.emplace_back() = {.name = "user_int", .column = "user", .type = "int"};
-    config.schema.features.emplace_back() = {.name = "big_id", .column = "big", .type = "int"};
-    config.schema.features.emplace_back() = {.name = "code_hex", .column = "code", .type = "hex"};
+    config.schema.features.emplace_back() = {
+        .name = "user_int", .column = "user", .type = IdType::kInt};
+    config.schema.features.emplace_back() = {
+        .name = "big_id", .column = "big", .type = IdType::kInt};
+    config.schema.features.emplace_back() = {
+        .name = "code_hex", .column = "code", .type = IdType::kHex};
     return config;
   }
 };
@@ -89,7 +92,7 @@ TEST_F(ParquetRowsTest, EachUseOfAColumnAloneHasThemToo) {
   typed_csv();
   const DataConfig all = typed_config("");
   const auto compare = [&](const NumericConfig* number, const FeatureConfig* feature) {
-    for (const std::string missing : {"empty", "own_id"}) {
+    for (const auto& [word, missing] : kMissingIds) {
       for (const std::vector<std::string>& tokens : {std::vector<std::string>{}, {"-5", "Rome"}}) {
         DataConfig config = csv_config(path_of("x.csv"), {}, {});
         config.schema.missing = tokens;
@@ -113,12 +116,12 @@ TEST_F(ParquetRowsTest, HexDigitsOfAnyNumberWithoutADictionary) {
   Maybe<std::string> other = eight, bad = eight, none(eight.size(), std::nullopt);
   other[2] = "ff";
   bad[2] = "68fd1e6g";
-  for (const char* const missing : {"empty", "own_id"}) {
+  for (const auto& [word, missing] : kMissingIds) {
     for (const Maybe<std::string>& ids : {eight, other, bad, none}) {
       std::string text = "y,h\n";
       for (const std::optional<std::string>& id : ids) text += "1," + id.value_or("") + "\n";
       DataConfig config = csv_config(write("x.csv", text), {}, {"h"});
-      config.schema.features[0].type = "hex";
+      config.schema.features[0].type = IdType::kHex;
       config.schema.features[0].missing = missing;
       const ReadResult expected = read_text(config);
       ParquetTable({{"y", int64s({1, 1, 1, 1, 1, 1})}, {"h", strings(ids)}})
@@ -162,16 +165,20 @@ TEST_F(ParquetRowsTest, ListsAreBags) {
     return rows;
   };
   compare({.name = "items", .separator = "|"});
-  const auto rows = compare({.name = "items", .type = "int", .separator = "|"});
+  const auto rows = compare({.name = "items", .type = IdType::kInt, .separator = "|"});
   EXPECT_EQ(rows[0].bags[0], (std::vector<std::uint64_t>{1, 2, 3}));
   EXPECT_EQ(rows[3].bags[0], (std::vector<std::uint64_t>{4, 5}));
-  compare({.name = "items", .type = "int", .separator = "|", .missing = "own_id"});
-  compare({.name = "items", .type = "int", .separator = "|", .max_length = 2});
-  compare({.name = "items", .type = "int", .separator = "|", .max_length = 2, .keep = "last"});
-  compare({.name = "tags", .separator = "|", .missing = "own_id"});
+  compare({.name = "items", .type = IdType::kInt, .separator = "|", .missing = MissingId::kOwnId});
+  compare({.name = "items", .type = IdType::kInt, .separator = "|", .max_length = 2});
+  compare({.name = "items",
+           .type = IdType::kInt,
+           .separator = "|",
+           .max_length = 2,
+           .keep = KeptIds::kLast});
+  compare({.name = "tags", .separator = "|", .missing = MissingId::kOwnId});
   compare({.name = "tags", .separator = "|", .weight_separator = ":"});
-  compare({.name = "tags", .separator = "|", .max_length = 1, .keep = "last"});
-  config.schema.features.front() = {.name = "items", .type = "int"};
+  compare({.name = "tags", .separator = "|", .max_length = 1, .keep = KeptIds::kLast});
+  config.schema.features.front() = {.name = "items", .type = IdType::kInt};
   EXPECT_EQ(read(config).rows[0].bags[0], (std::vector<std::uint64_t>{1, 2, 3}));  // no separator
 }
 
@@ -224,7 +231,8 @@ class ManyRowsTest : public ParquetRowsTest {
 
   DataConfig config(bool of_text = false) const {
     DataConfig config = csv_config("", {"id"}, {"word"});
-    config.schema.features.emplace_back() = {.name = "items", .type = "int", .separator = "|"};
+    config.schema.features.emplace_back() = {
+        .name = "items", .type = IdType::kInt, .separator = "|"};
     config.train.path = of_text ? std::vector<std::string>{path_of("all.csv")} : paths_;
     return config;
   }
@@ -287,8 +295,8 @@ TEST_F(ManyRowsTest, FilesAreRecordedAndRowsCounted) {
   EXPECT_EQ(seen[2].num_rows, 4'000);
   EXPECT_TRUE(seen[1].was_opened());
   EXPECT_EQ(rows.stats().bytes, files.total_bytes);
-  EXPECT_EQ(count_rows(config()), kRows);
-  EXPECT_EQ(estimate_rows(config()), kRows);
+  EXPECT_EQ(count_rows(Dataset(config())), kRows);
+  EXPECT_EQ(estimate_rows(Dataset(config())), kRows);
 }
 
 TEST_F(ManyRowsTest, ResumedBatchesAreTheSame) {
@@ -297,7 +305,7 @@ TEST_F(ManyRowsTest, ResumedBatchesAreTheSame) {
   const Schema schema = resolve_schema(config);
   ReadOptions options{.batch_size = 700};
   const auto open = [&] {
-    return open_batches(config, schema, fixed_transforms(schema), Role::kTrain, options);
+    return open_batches(Dataset(config), fixed_transforms(schema), Role::kTrain, options);
   };
   Batch batch, again;
   auto source = open();
@@ -340,9 +348,8 @@ TEST_F(ParquetRowsTest, PredictionKeepsEveryRowAndTheColumnsAskedFor) {
   ParquetTable({{"n", strings({"1", "x"})}, {"who", int64s({7, 8})}}).write(path_of("x.parquet"));
   DataConfig config = csv_config(path_of("x.parquet"), {"n"}, {});
   config.eval.path = config.train.path;
-  Schema schema = resolve_schema(config);
-  schema.kept = {"who", "n"};
-  const auto batches = open_batches(config, schema, fixed_transforms(schema), Role::kPredict, {});
+  const auto batches = open_batches(Dataset(config), fixed_transforms(resolve_schema(config)),
+                                    Role::kPredict, {.kept = {"who", "n"}});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));
   ASSERT_EQ(batch.num_examples, 2);
@@ -376,16 +383,35 @@ TEST_F(ParquetRowsTest, ColumnsThatDoNotFitAreNamed) {
       error(csv_config(path, {"day"}, {})),
       path +
           ": column 'day' (Date) cannot be used as number: integers, booleans, "
-          "floating-point numbers, texts and lists of them are read (and for data.train.where "
-          "dates and timestamps); convert it to one of "
-          "these (a time to seconds, say)");
+          "floating-point numbers, texts and lists of them are read (and for data.train.where, "
+          "`part` and `since` dates and timestamps); convert it to one of these");
   EXPECT_EQ(error(csv_config(path, {"items"}, {})),
             path +
                 ": column 'items' (list of INT64) cannot be used as number: a list is read as "
                 "ids alone");
   DataConfig hex = csv_config(path, {}, {});
-  hex.schema.features.emplace_back() = {.name = "y", .type = "hex"};
+  hex.schema.features.emplace_back() = {.name = "y", .type = IdType::kHex};
   EXPECT_TRUE(contains(error(hex), "hex digits are texts; write `type: int`"));
+}
+
+TEST_F(ParquetRowsTest, ATimeThatHasNoYearIsABadRow) {
+  constexpr std::int64_t kYear11476 = 300'000'000'000;
+  const auto times = array_of<arrow::TimestampBuilder>(
+      Maybe<std::int64_t>{3'600'000, kYear11476 * 1000, -3'600'000},
+      arrow::TimestampBuilder(arrow::timestamp(arrow::TimeUnit::MILLI),
+                              arrow::default_memory_pool()));
+  for (const auto& kept : {std::vector<std::string>{}, std::vector<std::string>{"ts"}}) {
+    ParquetTable({{"y", int64s({1, 0, 1})}, {"ts", times}}).write(path_of("x.parquet"));
+    DataConfig config = csv_config(path_of("x.parquet"), {}, {"ts"});
+    config.schema.features[0].part = DatePart::kHour;
+    config.eval.path = config.train.path;
+    const auto batches = open_batches(Dataset(config), fixed_transforms(resolve_schema(config)),
+                                      Role::kEval, {.kept = kept});
+    Batch batch;
+    ASSERT_TRUE(batches->next(batch));
+    EXPECT_EQ(batch.ids, (std::vector<std::uint64_t>{1, 23}));
+    EXPECT_EQ(batches->stats().bad_rows, 1);
+  }
 }
 
 TEST_F(ParquetRowsTest, DamagedFilesAreNamed) {
@@ -413,17 +439,17 @@ TEST_F(ParquetRowsTest, DamagedFilesAreNamed) {
 TEST_F(ParquetRowsTest, FilesOfOneFormatAlone) {
   const std::string parquet = typed_parquet(), csv = typed_csv();
   DataConfig config = typed_config(parquet);
-  const auto count = [&] { return count_rows(config); };
+  const auto count = [&] { return count_rows(Dataset(config)); };
   EXPECT_EQ(count(), 4);
   config.train.path.push_back(csv);
   EXPECT_TRUE(contains(error_of(count, ErrorCode::kInvalidConfig), "are of one format"));
   config.train.path = {parquet};
-  config.format = "csv";
+  config.format = DataFormat::kCsv;
   EXPECT_TRUE(contains(error_of(count), "write data.format: parquet"));
   const std::string other_name = path_of("log");
   std::filesystem::copy_file(parquet, other_name);
   config.train.path = {other_name};
-  config.format = "parquet";
+  config.format = DataFormat::kParquet;
   EXPECT_EQ(count(), 4);
 }
 

@@ -1,4 +1,4 @@
-#include "src/data/parquet_sample.h"
+#include "src/data/look/parquet_sample.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/file.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
+#include "satrap/data/validate.h"
 #include "tests/data/parsed_rows.h"
 #include "tests/data/text_files.h"
 #include "tests/data_parquet/parquet_table.h"
@@ -60,14 +61,14 @@ class SelectedRows : public FilesTest {
 
   DataConfig config(const std::string& file, const std::string& where) const {
     DataConfig config = csv_config(path_of(file), {"price"}, {"text"});
-    config.schema.features.emplace_back() = {.name = "id", .type = "int"};
+    config.schema.features.emplace_back() = {.name = "id", .type = IdType::kInt};
     config.train.where = where;
     validate(config);
     return config;
   }
 
   static std::vector<ParsedRow> read(const DataConfig& config, const RowPass& pass = {}) {
-    const auto rows = open_rows(config, resolve_schema(config), Role::kTrain, pass);
+    const auto rows = open_rows(Dataset(config), Role::kTrain, pass);
     return all_rows(*rows);
   }
 };
@@ -174,7 +175,7 @@ TEST_F(SelectedRows, AListCannotSelect) {
        {"items", lists_of<arrow::Int64Builder, std::int64_t>({Maybe<std::int64_t>{1, 2}})}})
       .write(path_of("list.parquet"));
   DataConfig lists = csv_config(path_of("list.parquet"), {}, {});
-  lists.schema.features.emplace_back() = {.name = "items", .type = "int"};
+  lists.schema.features.emplace_back() = {.name = "items", .type = IdType::kInt};
   lists.train.where = "items = 1";
   EXPECT_TRUE(contains(error_of([&] { read(lists); }, ErrorCode::kInvalidConfig),
                        "cannot be used as data.train.where: a list is read as ids alone"));

@@ -24,7 +24,7 @@ TEST(DenseNetwork, StartsNoThreadOfItsOwn) {
   ThreadPool pool(2);
   const std::int64_t before = num_threads_of_process();
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
-    const ModelCase c{"", {.type = "dlrm"}, {13, std::vector<std::int64_t>(26, 16)}};
+    const ModelCase c{"", {.type = job::ModelType::kDlrm}, {13, std::vector<std::int64_t>(26, 16)}};
     const auto network = make_network(c, pool, {}, precision);
     Batch batch(c.shape, 2048, 1);
     batch.run(*network);
@@ -35,7 +35,7 @@ TEST(DenseNetwork, StartsNoThreadOfItsOwn) {
 
 TEST(DenseNetwork, ParametersOfLinearLayersStartWithinTheBoundOfPyTorch) {
   ThreadPool pool(1);
-  const ModelCase c{"", {.type = "deepfm", .hidden = {100}}, {0, {2, 2, 2, 2}}};
+  const ModelCase c{"", {.type = job::ModelType::kDeepFm, .hidden = {100}}, {0, {2, 2, 2, 2}}};
   const auto network = make_network(c, pool);
   const auto weight = network->save()[0];
   EXPECT_EQ(weight.name, "deep.0.weight");
@@ -49,8 +49,8 @@ TEST(DenseNetwork, ParametersOfLinearLayersStartWithinTheBoundOfPyTorch) {
 
 TEST(DenseNetwork, NamesItsStateInOrder) {
   ThreadPool pool(1);
-  const ModelCase c{"", {.type = "dlrm", .bottom = {6}, .top = {5}}, {3, {4, 4}}};
-  const auto network = make_network(c, pool, optimizer_of("adam", 0.1));
+  const ModelCase c{"", {.type = job::ModelType::kDlrm, .bottom = {6}, .top = {5}}, {3, {4, 4}}};
+  const auto network = make_network(c, pool, optimizer_of(DenseOptimizerType::kAdam, 0.1));
   std::vector<std::string> names;
   std::int64_t size = 0;
   for (const auto& tensor : network->save()) {
@@ -68,8 +68,8 @@ TEST(DenseNetwork, NamesItsStateInOrder) {
 
 TEST(DenseNetwork, AppendsNoBottomLayerIfTheLastHasTheWidthOfAnEmbedding) {
   ThreadPool pool(1);
-  const auto network =
-      make_network({"", {.type = "dlrm", .bottom = {6, 4}, .top = {}}, {3, {4}}}, pool);
+  const auto network = make_network(
+      {"", {.type = job::ModelType::kDlrm, .bottom = {6, 4}, .top = {}}, {3, {4}}}, pool);
   EXPECT_EQ(network->num_parameters(), 6 * 3 + 6 + 4 * 6 + 4 + (4 + 1) + 1);
 }
 
@@ -93,7 +93,8 @@ TEST(DenseNetwork, WorksWithoutFeaturesWhereTheModelCan) {
     c.shape.field_widths.clear();
     c.shape.field_names.clear();
     c.shape.sequences.clear();
-    if (c.model.type == "dlrm" || c.model.type == "din" || job::needs_first_order(c.model.type)) {
+    if (c.model.type == job::ModelType::kDlrm || c.model.type == job::ModelType::kDin ||
+        job::needs_first_order(c.model.type)) {
       EXPECT_THROW(make_network(c, pool), Error) << c.name;
       continue;
     }
@@ -105,7 +106,8 @@ TEST(DenseNetwork, WorksWithoutFeaturesWhereTheModelCan) {
 
 TEST(DenseNetwork, RefusesShapesTheModelCannotTake) {
   ThreadPool pool(1);
-  const auto message = [&](const std::string& type, const InputShape& shape) {
+  using enum job::ModelType;
+  const auto message = [&](job::ModelType type, const InputShape& shape) {
     try {
       make_network({"", {.type = type}, shape}, pool);
     } catch (const Error& error) {
@@ -114,18 +116,18 @@ TEST(DenseNetwork, RefusesShapesTheModelCannotTake) {
     }
     return std::string("no error");
   };
-  EXPECT_THAT(message("dlrm", {2, {8, 8, 4}}), HasSubstr("field 2 is 4"));
-  EXPECT_THAT(message("deepfm", {2, {8, 9}}), HasSubstr("field 1 is 8"));
-  EXPECT_THAT(message("deepfm", {2, {1, 1}}), HasSubstr("at least one factor"));
-  EXPECT_THAT(message("logistic", {2, {2, 2}}), HasSubstr("dim 1, got 2"));
-  EXPECT_THAT(message("dlrm", {0, {4}}), HasSubstr("two vectors"));
-  EXPECT_THAT(message("dlrm", {2, {}}), HasSubstr("at least one categorical"));
-  EXPECT_THAT(message("ffnn", {0, {}}), HasSubstr("no input"));
+  EXPECT_THAT(message(kDlrm, {2, {8, 8, 4}}), HasSubstr("field 2 is 4"));
+  EXPECT_THAT(message(kDeepFm, {2, {8, 9}}), HasSubstr("field 1 is 8"));
+  EXPECT_THAT(message(kDeepFm, {2, {1, 1}}), HasSubstr("at least one factor"));
+  EXPECT_THAT(message(kLogistic, {2, {2, 2}}), HasSubstr("dim 1, got 2"));
+  EXPECT_THAT(message(kDlrm, {0, {4}}), HasSubstr("two vectors"));
+  EXPECT_THAT(message(kDlrm, {2, {}}), HasSubstr("at least one categorical"));
+  EXPECT_THAT(message(kFfnn, {0, {}}), HasSubstr("no input"));
 }
 
 TEST(DenseNetwork, ChecksTheSizesOfABatch) {
   ThreadPool pool(1);
-  const ModelCase c{"", {.type = "logistic"}, {2, {1}}};
+  const ModelCase c{"", {.type = job::ModelType::kLogistic}, {2, {1}}};
   const auto network = make_network(c, pool);
   const auto broken = [&](auto change) {
     Batch batch(c.shape, 3, 1);
@@ -165,11 +167,11 @@ TEST(Dropout, DependsOnTheStepAndNotOnThreadsAndIsOffInPrediction) {
 TEST(BatchNorm, RunningStatisticsFollowAppliedBatchesOnly) {
   ThreadPool pool(1);
   const ModelCase c{"",
-                    {.type = "ffnn",
+                    {.type = job::ModelType::kFfnn,
                      .bottom = {1},
                      .sparse = {},
                      .top = {},
-                     .activation = "none",
+                     .activation = job::Activation::kNone,
                      .batch_norm = true},
                     {1, {}}};
   const auto network = make_network(c, pool);

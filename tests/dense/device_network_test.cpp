@@ -19,10 +19,11 @@ using satrap::testing::for_each_schedule;
 
 /// Models whose fields have all kinds of widths, with dropout where they take it.
 std::vector<ModelCase> cases() {
-  std::vector<ModelCase> all;
-  for (ModelCase c : all_models()) {
-    c.model.engine = "graph";
-    if (has_mlp(c) && c.model.activation != "none") c.model.dropout = 0.3;
+  std::vector<ModelCase> models = all_models(), all;
+  models.push_back(models_of_experts().front());
+  for (ModelCase c : models) {
+    c.model.engine = job::Engine::kGraph;
+    if (has_mlp(c) && c.model.activation != job::Activation::kNone) c.model.dropout = 0.3;
     for (const std::int64_t width : c.shape.field_widths) {
       c.shape.device_columns.push_back(c.shape.device_width);
       c.shape.device_width += (width + 3) / 4 * 4;
@@ -35,7 +36,8 @@ std::vector<ModelCase> cases() {
 /// Adam makes a step of the learning rate of whatever noise is the gradient of a bias that batch
 /// normalisation takes away again.
 job::DenseOptimizerConfig optimizer_for(const ModelCase& c) {
-  return c.model.batch_norm ? optimizer_of("sgd", 0.01) : job::DenseOptimizerConfig{};
+  return c.model.batch_norm ? optimizer_of(DenseOptimizerType::kSgd, 0.01)
+                            : job::DenseOptimizerConfig{};
 }
 
 std::unique_ptr<DenseNetwork> make(const ModelCase& c,
@@ -174,7 +176,7 @@ TEST_F(DeviceNetworkTest, ReadsAndWritesPooledRowsInItsMemory) {
 // From the third on, a step in the same memory is the recording of an earlier one, with other
 // values, other dropout and another learning rate.
 TEST_F(DeviceNetworkTest, RecordedStepsAreThoseOfTheHost) {
-  job::DenseOptimizerConfig optimizer = optimizer_of("sgd", 0.01);
+  job::DenseOptimizerConfig optimizer = optimizer_of(DenseOptimizerType::kSgd, 0.01);
   optimizer.schedule.warmup_steps = 5;
   const auto check = [&](const ModelCase& c, Precision precision) {
     SCOPED_TRACE(c.name);
@@ -283,7 +285,7 @@ TEST_F(DeviceNetworkTest, InFp16TheScaleChangesOnTheDevice) {
   for_each_schedule([&] {
     const backend::Stream stream(device());
     const DensePlace place{device(), stream};
-    const auto optimizer = optimizer_of("sgd", 0.01);
+    const auto optimizer = optimizer_of(DenseOptimizerType::kSgd, 0.01);
     const auto here = make(c, pool_, nullptr, Precision::kFp16, optimizer);
     const auto there = make(c, pool_, &place, Precision::kFp16, optimizer);
     start(*here);

@@ -26,12 +26,13 @@ void set_length(Batch& batch, const InputShape& shape, std::int64_t row, std::in
 
 TEST(Din, AgreesWithPaperAndPencil) {
   ThreadPool pool(1);
-  const ModelCase c{"",
-                    {.type = "din", .top = {}, .attention = {}, .attend = {{"history", "item"}}},
-                    {.num_numeric = 2,
-                     .field_widths = {1, 1, 1},
-                     .field_names = {"item", "history", "history"},
-                     .sequences = {{.first_field = 1, .length = 2, .mask_column = 0}}}};
+  const ModelCase c{
+      "",
+      {.type = job::ModelType::kDin, .top = {}, .attention = {}, .attend = {{"history", "item"}}},
+      {.num_numeric = 2,
+       .field_widths = {1, 1, 1},
+       .field_names = {"item", "history", "history"},
+       .sequences = {{.first_field = 1, .length = 2, .mask_column = 0}}}};
   const auto network = make_network(c, pool);
   const auto set = [&](std::size_t tensor, const std::vector<float>& values) {
     DenseNetwork::State state = network->save();

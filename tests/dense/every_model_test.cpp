@@ -17,6 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Labels,
                          EveryModel,
                          testing::ValuesIn(models_of_several_labels()),
                          name_of_case);
+INSTANTIATE_TEST_SUITE_P(Experts, EveryModel, testing::ValuesIn(models_of_experts()), name_of_case);
 
 // The models without batch normalisation.
 std::vector<ModelCase> of_independent_rows(std::vector<ModelCase> models) {
@@ -33,12 +34,16 @@ INSTANTIATE_TEST_SUITE_P(Labels,
                          ModelOfIndependentRows,
                          testing::ValuesIn(of_independent_rows(models_of_several_labels())),
                          name_of_case);
+INSTANTIATE_TEST_SUITE_P(Experts,
+                         ModelOfIndependentRows,
+                         testing::ValuesIn(of_independent_rows(models_of_experts())),
+                         name_of_case);
 
 // All state after a few steps, outputs included. 1300 examples make three pieces, the last one
 // partial.
 Snapshot train(const ModelCase& c, std::int64_t num_threads) {
   ThreadPool pool(num_threads);
-  const auto network = make_network(c, pool, optimizer_of("adam", 0.01));
+  const auto network = make_network(c, pool, optimizer_of(DenseOptimizerType::kAdam, 0.01));
   Snapshot result;
   for (std::int64_t step = 1; step <= 3; ++step) {
     Batch batch(c.shape, 1300, static_cast<std::uint64_t>(step));
@@ -104,6 +109,56 @@ TEST_P(EveryModel, BeginsWithTheMeanLabelsInTheConstantOfEachLogit) {
   }
 }
 
+/// A batch in which example r stands as often as the weight of its label, alone of all labels.
+Batch repeated(const Batch& batch, const InputShape& shape, std::int64_t label) {
+  Batch all(shape, 0, 1);
+  const auto add = [](std::vector<float>& to, const std::vector<float>& from, std::int64_t row,
+                      std::int64_t width) {
+    to.insert(to.end(), from.begin() + row * width, from.begin() + (row + 1) * width);
+  };
+  const std::int64_t num_labels = shape.num_labels();
+  for (std::int64_t r = 0; r < batch.rows; ++r) {
+    const auto own = static_cast<std::size_t>(r * num_labels + label);
+    const float of_label = shape.label_weights[static_cast<std::size_t>(label)];
+    for (float times = batch.weights[own] / of_label; times > 0.5F; times -= 1.0F, ++all.rows) {
+      add(all.numeric, batch.numeric, r, shape.num_numeric);
+      add(all.pooled, batch.pooled, r, shape.pooled_width());
+      for (std::int64_t l = 0; l < num_labels; ++l) {
+        all.labels.push_back(batch.labels[own]);
+        all.weights.push_back(l == label ? of_label : 0.0F);
+      }
+    }
+  }
+  all.probabilities.resize(all.labels.size());
+  all.grad_pooled.resize(all.pooled.size());
+  return all;
+}
+
+TEST_P(EveryModel, AnExampleOfWeightTwoIsTwoExamples) {
+  if (GetParam().model.batch_norm) return;  // they would be other examples of the batch
+  ThreadPool pool(2);
+  const auto network = make_network(GetParam(), pool);
+  const InputShape& shape = GetParam().shape;
+  Batch batch(shape, 600, 1);
+  batch.weigh(shape, 2);
+  const double loss = batch.run(*network).loss;
+  const std::vector<float> gradient(network->gradient().begin(), network->gradient().end());
+  double sum = 0.0;
+  std::vector<float> gradient_of_all(gradient.size());
+  for (std::int64_t l = 0; l < shape.num_labels(); ++l) {
+    Batch all = repeated(batch, shape, l);
+    DenseInput input = all.input();
+    input.loss_examples = batch.rows;
+    network->forward_backward(input, all.output());
+    sum += network->finish().loss * static_cast<double>(all.rows);
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient_of_all[i] += network->gradient()[i];
+  }
+  EXPECT_NEAR(loss, sum / static_cast<double>(batch.rows), 1e-6 * loss);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_NEAR(gradient[i], gradient_of_all[i], 1e-5) << i;
+  }
+}
+
 TEST_P(EveryModel, GivesTheSameBitsWhereverTheInputLies) {
   ThreadPool pool(1);
   const auto network = make_network(GetParam(), pool);
@@ -136,7 +191,7 @@ TEST_P(EveryModel, LearnsALabelItIsShown) {
   ThreadPool pool(2);
   ModelCase c = GetParam();
   if (!c.model.head.empty()) c.model.head = {12, 8};  // the ReLUs of a narrower one may all die
-  const auto network = make_network(c, pool, optimizer_of("adam", 0.02));
+  const auto network = make_network(c, pool, optimizer_of(DenseOptimizerType::kAdam, 0.02));
   Batch batch(c.shape, 200, 3);
   const auto stride = static_cast<std::size_t>(GetParam().shape.num_numeric);
   const auto num_labels = static_cast<std::size_t>(GetParam().shape.num_labels());
@@ -191,7 +246,8 @@ TEST_P(ModelOfIndependentRows, PredictionsAreTheProbabilitiesOfTraining) {
 
 TEST_P(EveryModel, ReportsNotANumberInAnyInputAndGoesOnAfterwards) {
   ThreadPool pool(2);
-  const auto network = make_network(GetParam(), pool, optimizer_of("adagrad", 0.01));
+  const auto network =
+      make_network(GetParam(), pool, optimizer_of(DenseOptimizerType::kAdagrad, 0.01));
   const Snapshot before = snapshot(*network);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
@@ -243,7 +299,8 @@ TEST_P(EveryModel, ReadsAndWritesMatricesWithPaddingBetweenRows) {
 
 TEST_P(EveryModel, LeavesEverythingAsItIsWhereAnyRankSetsTheFlag) {
   ThreadPool pool(1);
-  const auto network = make_network(GetParam(), pool, optimizer_of("adam", 0.01));
+  const auto network =
+      make_network(GetParam(), pool, optimizer_of(DenseOptimizerType::kAdam, 0.01));
   const Snapshot before = snapshot(*network);
   Batch batch(GetParam().shape, 40, 1);
   EXPECT_TRUE(batch.run(*network).finite);
@@ -256,10 +313,10 @@ TEST_P(EveryModel, LeavesEverythingAsItIsWhereAnyRankSetsTheFlag) {
 }
 
 TEST_P(EveryModel, ContinuesWithTheSameBitsFromItsState) {
-  for (const char* type : {"sgd", "adagrad", "adam", "adamw"}) {
+  for (const auto& [word, type] : job::kDenseOptimizers) {
     ThreadPool pool(1);
     job::DenseOptimizerConfig optimizer = optimizer_of(type, 0.05);
-    if (optimizer.type == "sgd") optimizer.momentum = 0.9;
+    if (optimizer.type == DenseOptimizerType::kSgd) optimizer.momentum = 0.9;
     ModelCase c = GetParam();
     if (has_mlp(c) && !c.model.batch_norm) c.model.dropout = 0.2;
     const auto original = make_network(c, pool, optimizer);
@@ -275,7 +332,7 @@ TEST_P(EveryModel, ContinuesWithTheSameBitsFromItsState) {
       advance(*original, step);
       advance(*copy, step);
     }
-    EXPECT_EQ(snapshot(*original), snapshot(*copy)) << type;
+    EXPECT_EQ(snapshot(*original), snapshot(*copy)) << word;
   }
 }
 

@@ -45,7 +45,7 @@ TEST_P(Gradient, OfPooledInputIsTheSlopeOfTheLoss) {
   for (const float g : batch.grad_pooled)
     squared += static_cast<double>(g) * static_cast<double>(g);
   ASSERT_GT(squared, 0.0);
-  const double h = 0.05 / std::sqrt(squared);
+  const double h = 0.02 / std::sqrt(squared);
   const auto loss_at = [&](double distance) {
     Batch moved = batch;
     for (std::size_t i = 0; i < moved.pooled.size(); ++i) {
@@ -61,11 +61,12 @@ INSTANTIATE_TEST_SUITE_P(Labels,
                          Gradient,
                          testing::ValuesIn(models_of_several_labels()),
                          name_of_case);
+INSTANTIATE_TEST_SUITE_P(Experts, Gradient, testing::ValuesIn(models_of_experts()), name_of_case);
 
 TEST(Logistic, AgreesWithPaperAndPencil) {
   ThreadPool pool(1);
-  const ModelCase logistic{"", {.type = "logistic"}, {1, {1, 1}}};
-  const auto network = make_network(logistic, pool, optimizer_of("sgd", 0.5));
+  const ModelCase logistic{"", {.type = job::ModelType::kLogistic}, {1, {1, 1}}};
+  const auto network = make_network(logistic, pool, optimizer_of(DenseOptimizerType::kSgd, 0.5));
   network->load_parameters(std::vector<float>{2.0F, -1.0F});  // weight, bias
   Batch batch(logistic.shape, 2, 0);
   batch.numeric = {0.5F, 1.0F};
@@ -93,7 +94,7 @@ TEST(Logistic, AgreesWithPaperAndPencil) {
 
 TEST(Loss, OfHugeLogitsIsFinite) {
   ThreadPool pool(1);
-  const ModelCase logistic{"", {.type = "logistic"}, {0, {1}}};
+  const ModelCase logistic{"", {.type = job::ModelType::kLogistic}, {0, {1}}};
   const auto network = make_network(logistic, pool);
   Batch batch(logistic.shape, 2, 0);
   batch.pooled = {500.0F, -500.0F};

@@ -16,17 +16,18 @@ namespace satrap::dense {
 namespace {
 
 ModelCase as_graph(ModelCase c) {
-  c.model.engine = "graph";
+  c.model.engine = job::Engine::kGraph;
   return c;
 }
 
 std::vector<ModelCase> every_case() {
   std::vector<ModelCase> cases = all_models();
   for (const ModelCase& c : models_of_several_labels()) cases.push_back(c);
+  for (const ModelCase& c : models_of_experts()) cases.push_back(c);
   const std::size_t num_plain = cases.size();
   for (std::size_t i = 0; i < num_plain; ++i) {
     ModelCase c = cases[i];
-    if (!has_mlp(c) || c.model.activation == "none") continue;
+    if (!has_mlp(c) || c.model.activation == job::Activation::kNone) continue;
     c.name += "_dropout";
     c.model.dropout = 0.3;
     cases.push_back(c);
@@ -81,6 +82,23 @@ TEST_F(GraphNetworkTest, OutputsAndGradientsAreThoseOfThePasses) {
   }
 }
 
+TEST_F(GraphNetworkTest, WeightsAndAShiftOfTheLossAreThoseOfThePasses) {
+  for (ModelCase c : every_case()) {
+    SCOPED_TRACE(c.name);
+    c.shape.loss_shift = 0.7F;
+    const auto native = make_network(c, pool_);
+    const auto graph = make_network(as_graph(c), pool_);
+    Batch batch(c.shape, 40, 5);
+    batch.weigh(c.shape, 6);
+    Batch other = batch;
+    const DenseResult result = batch.run(*native);
+    EXPECT_NEAR(other.run(*graph).loss, result.loss, 1e-5 * result.loss);
+    expect_near(other.probabilities, batch.probabilities, 1e-5F);
+    expect_near(other.grad_pooled, batch.grad_pooled, 1e-5F);
+    expect_near(graph->gradient(), native->gradient(), 1e-5F);
+  }
+}
+
 TEST_F(GraphNetworkTest, LossesOf200StepsAreThoseOfThePasses) {
   constexpr std::int64_t kNumSteps = kSanitized ? 20 : 200;
   for (const ModelCase& c : every_case()) {
@@ -108,7 +126,7 @@ TEST_F(GraphNetworkTest, LossesOf200StepsAreThoseOfThePasses) {
 TEST_F(GraphNetworkTest, ThreadsDoNotChangeABit) {
   for (const char* const name : {"dlrm", "ffnn_batch_norm", "din"}) {
     ModelCase c = as_graph(model_named(name));
-    if (c.model.activation != "none") c.model.dropout = 0.2;
+    if (c.model.activation != job::Activation::kNone) c.model.dropout = 0.2;
     std::vector<Snapshot> states;
     for (const std::int64_t threads : {1, 3}) {
       ThreadPool pool(threads);
@@ -125,18 +143,18 @@ TEST_F(GraphNetworkTest, ThreadsDoNotChangeABit) {
 
 std::vector<job::DenseOptimizerConfig> every_optimizer() {
   std::vector<job::DenseOptimizerConfig> all;
-  for (const char* const type : {"sgd", "adagrad", "adam", "adamw"}) {
+  for (const auto& [word, type] : job::kDenseOptimizers) {
     job::DenseOptimizerConfig optimizer;
     optimizer.type = type;
     optimizer.lr = 0.05;
     // Else gradients that are rounding alone make whole steps.
-    if (optimizer.type != "sgd") optimizer.eps = 1e-4;
+    if (optimizer.type != DenseOptimizerType::kSgd) optimizer.eps = 1e-4;
     all.push_back(optimizer);
     optimizer.weight_decay = 0.01;
     all.push_back(optimizer);
   }
   job::DenseOptimizerConfig momentum;
-  momentum.type = "sgd";
+  momentum.type = DenseOptimizerType::kSgd;
   momentum.lr = 0.05;
   momentum.momentum = 0.9;
   all.push_back(momentum);
@@ -150,9 +168,9 @@ TEST_F(GraphNetworkTest, EveryOptimizerMakesTheStepsOfThePasses) {
   for (job::DenseOptimizerConfig optimizer : every_optimizer()) {
     for (const double clip_norm : {0.0, 0.05}) {
       optimizer.clip_norm = clip_norm;
-      SCOPED_TRACE(testing::Message()
-                   << optimizer.type << " decay " << optimizer.weight_decay << " momentum "
-                   << optimizer.momentum << " clip " << clip_norm);
+      SCOPED_TRACE(testing::Message() << word_of(optimizer.type, job::kDenseOptimizers) << " decay "
+                                      << optimizer.weight_decay << " momentum "
+                                      << optimizer.momentum << " clip " << clip_norm);
       const auto make = [&](const ModelCase& of) {
         return DenseNetwork::create(of.model, optimizer, Precision::kFp32, of.shape, 1, pool_);
       };
@@ -177,7 +195,8 @@ TEST_F(GraphNetworkTest, EveryOptimizerMakesTheStepsOfThePasses) {
 TEST_F(GraphNetworkTest, AStepThatIsNotFiniteChangesNothing) {
   for (const job::DenseOptimizerConfig& optimizer : every_optimizer()) {
     for (const char* const name : {"dlrm", "ffnn_batch_norm"}) {
-      SCOPED_TRACE(testing::Message() << optimizer.type << " of " << name);
+      SCOPED_TRACE(testing::Message()
+                   << word_of(optimizer.type, job::kDenseOptimizers) << " of " << name);
       const ModelCase c = as_graph(model_named(name));
       const auto network =
           DenseNetwork::create(c.model, optimizer, Precision::kFp32, c.shape, 1, pool_);
@@ -286,7 +305,8 @@ TEST_F(GraphNetworkTest, InBf16OutputsAndGradientsAreNearThoseOfThePasses) {
 
 TEST_F(GraphNetworkTest, InBf16ItLearns) {
   const ModelCase c = as_graph(model_named("dlrm"));
-  const auto network = make_network(c, pool_, optimizer_of("adam", 0.01), Precision::kBf16);
+  const auto network =
+      make_network(c, pool_, optimizer_of(DenseOptimizerType::kAdam, 0.01), Precision::kBf16);
   Batch batch(c.shape, 100, 1);
   const double first = batch.run(*network, 1).loss;
   double last = first;
@@ -298,7 +318,7 @@ TEST_F(GraphNetworkTest, InBf16ItLearns) {
 }
 
 TEST_F(GraphNetworkTest, Tf32IsRefusedOnACpu) {
-  for (const char* const engine : {"native", "graph"}) {
+  for (const job::Engine engine : {job::Engine::kNative, job::Engine::kGraph}) {
     ModelCase c = model_named("dlrm");
     c.model.engine = engine;
     try {

@@ -144,7 +144,8 @@ class Labels : public testing::TestWithParam<ModelCase> {
   std::unique_ptr<DenseNetwork> alone(DenseNetwork& network, std::size_t l) {
     ModelCase c = GetParam();
     c.shape.label_weights = {1.0F};
-    auto one = make_network(c, pool_, optimizer_of("sgd", 0.1), Precision::kFp32, 99);
+    auto one =
+        make_network(c, pool_, optimizer_of(DenseOptimizerType::kSgd, 0.1), Precision::kFp32, 99);
     const Snapshot values = snapshot(network);
     DenseNetwork::State state = one->save();
     for (auto& tensor : state) {
@@ -158,7 +159,7 @@ class Labels : public testing::TestWithParam<ModelCase> {
   static std::string name_among_several(const std::string& name, std::size_t l, bool plain) {
     const std::string head = "head." + std::to_string(l);
     if (name.starts_with("head.0")) return head + name.substr(std::string("head.0").size());
-    const std::string last = GetParam().model.type == "dcn_v2"
+    const std::string last = GetParam().model.type == job::ModelType::kDcnV2
                                  ? "final"
                                  : "top." + std::to_string(GetParam().model.top.size());
     if (plain && name.starts_with(last + ".")) return head + ".0" + name.substr(last.size());
@@ -170,7 +171,7 @@ class Labels : public testing::TestWithParam<ModelCase> {
 
 TEST_P(Labels, LossAndGradientsAreTheWeightedSumsOfTheLabels) {
   const ModelCase& c = GetParam();
-  const auto network = make_network(c, pool_, optimizer_of("sgd", 0.1));
+  const auto network = make_network(c, pool_, optimizer_of(DenseOptimizerType::kSgd, 0.1));
   Batch batch(c.shape, 150, 1);
   const DenseResult result = batch.run(*network);
   double loss = 0.0;
@@ -214,7 +215,8 @@ TEST_P(Labels, AnExportedNetworkPredictsEach) {
   const std::string path = folder.path() + "/module.pt";
   const auto network = make_network(GetParam(), pool_);
   write_file_atomic(path, network->to_torchscript());
-  const ModelCase module{"", {.type = "torchscript", .path = path}, GetParam().shape};
+  const ModelCase module{
+      "", {.type = job::ModelType::kTorchScript, .path = path}, GetParam().shape};
   const auto scripted = make_network(module, pool_);
   Batch batch(GetParam().shape, 600, 3), other = batch;
   batch.predict(*network);
@@ -236,7 +238,7 @@ TEST(Heads, AModuleMustGiveALogitOfEachLabel) {
   const std::string path = folder.path() + "/one.pt";
   const ModelCase one = model_named("ffnn");
   write_file_atomic(path, make_network(one, pool)->to_torchscript());
-  ModelCase two{"", {.type = "torchscript", .path = path}, one.shape};
+  ModelCase two{"", {.type = job::ModelType::kTorchScript, .path = path}, one.shape};
   EXPECT_EQ(error_of(two), "");
   two.shape.label_weights = {1.0F, 1.0F};
   const std::string error = error_of(two);
@@ -251,6 +253,18 @@ TEST(Heads, ModelsWithATermPerIdTakeOneLabel) {
     c.shape.label_weights = {1.0F, 1.0F};
     EXPECT_TRUE(error_of(c).starts_with("data.schema.labels: model '" + name + "'")) << error_of(c);
   }
+}
+
+TEST(Heads, ExpertsAreForSeveralLabelsAndNotTooMany) {
+  ModelCase c = model_named("ffnn");
+  c.model.heads = {
+      .type = job::HeadsType::kPle, .experts = 22, .experts_per_label = 21, .levels = 12};
+  EXPECT_TRUE(error_of(c).starts_with("model.heads: ple is for several labels")) << error_of(c);
+  c.shape.label_weights = {1.0F, 1.0F, 1.0F};
+  EXPECT_EQ(error_of(c), "");  // 12 * (22 + 3 * 21) = 1020
+  c.model.heads.levels = 13;
+  const std::string error = error_of(c);
+  EXPECT_NE(error.find("over all levels and 3 labels, got 1105"), std::string::npos) << error;
 }
 
 TEST(Heads, ModelsWithoutHeadsRefuseTheirWidths) {

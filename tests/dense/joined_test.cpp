@@ -1,5 +1,7 @@
 // A layer computes the same from two matrices side by side as from their copy in one.
 
+#include "src/dense/joined.h"
+
 #include <cmath>
 #include <vector>
 
@@ -91,6 +93,8 @@ TEST_P(JoinedInput, LeavesOutTheGradientThatNobodyWants) {
   EXPECT_EQ(computed.dright, std::vector<float>(kRows * kRight, 0.0F));
 }
 
+const job::HeadsConfig kPle{.type = job::HeadsType::kPle, .experts = 2, .layers = {6}, .levels = 2};
+
 INSTANTIATE_TEST_SUITE_P(Tops,
                          JoinedInput,
                          testing::Values(TopCase{{}, {}},
@@ -98,13 +102,15 @@ INSTANTIATE_TEST_SUITE_P(Tops,
                                          TopCase{{16, 7}, {}},
                                          TopCase{{}, {.num_labels = 3}},
                                          TopCase{{}, {.num_labels = 2, .hidden = {5}}},
-                                         TopCase{{8}, {.num_labels = 2, .hidden = {5}}}),
+                                         TopCase{{8}, {.num_labels = 2, .hidden = {5}}},
+                                         TopCase{{}, {.num_labels = 2, .heads = kPle}}),
                          [](const auto& test) {
                            std::string name = "hidden";
                            for (const std::int64_t width : test.param.widths)
                              name += "_" + std::to_string(width);
                            return name + "_labels_" + std::to_string(test.param.output.num_labels) +
-                                  (test.param.output.hidden.empty() ? "" : "_with_hidden_layers");
+                                  (test.param.output.hidden.empty() ? "" : "_with_hidden_layers") +
+                                  (test.param.output.heads.has_experts() ? "_of_experts" : "");
                          });
 
 TEST(JoinedView, OfAnEmptyMatrixAndAnotherIsTheOther) {

@@ -19,7 +19,7 @@ constexpr std::int64_t kScaledRows = 20;
 
 ModelCase on_graph(const std::string& name) {
   ModelCase c = model_named(name);
-  c.model.engine = "graph";
+  c.model.engine = job::Engine::kGraph;
   return c;
 }
 
@@ -90,7 +90,7 @@ TEST_F(LossScaleTest, LossesOf200StepsAreNearThoseOfFp32) {
   constexpr std::int64_t kNumSteps = kSanitized ? 20 : 200;
   for (ModelCase c : all_models()) {
     SCOPED_TRACE(c.name);
-    c.model.engine = "graph";
+    c.model.engine = job::Engine::kGraph;
     const auto exact = make_network(c, pool_), half = make(c);
     for (std::int64_t step = 1; step <= kNumSteps; ++step) {
       Batch batch(c.shape, 64, static_cast<std::uint64_t>(step));
@@ -135,9 +135,9 @@ TEST_F(LossScaleTest, SmallGradientsAreNotLost) {
 }
 
 TEST_F(LossScaleTest, AnOverflowSkipsTheUpdateAndHalvesTheFactor) {
-  for (const char* const type : {"sgd", "adagrad", "adam", "adamw"}) {
+  for (const auto& [word, type] : job::kDenseOptimizers) {
     for (const char* const name : {"dlrm", "ffnn_batch_norm"}) {
-      SCOPED_TRACE(testing::Message() << type << " of " << name);
+      SCOPED_TRACE(testing::Message() << word << " of " << name);
       const ModelCase c = on_graph(name);
       const auto network = make(c, optimizer_of(type, 0.01));
       set_scale(*network, {kTooLarge, 7, 3});
@@ -254,7 +254,7 @@ TEST_F(LossScaleTest, ANetworkContinuesFromItsState) {
 TEST_F(LossScaleTest, IsRefusedWhereLibtorchDoesNotComputeTheNetwork) {
   ModelCase c = model_named("dlrm");
   try {
-    c.model.engine = "native";
+    c.model.engine = job::Engine::kNative;
     make(c);
     FAIL();
   } catch (const Error& error) {

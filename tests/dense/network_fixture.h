@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,17 +23,17 @@ struct ModelCase {
 };
 
 inline std::vector<ModelCase> all_models() {
-  job::ModelConfig logistic{.type = "logistic"};
-  job::ModelConfig fm{.type = "fm"};
-  job::ModelConfig wide_deep{.type = "wide_deep", .hidden = {24, 16}};
-  job::ModelConfig deepfm{.type = "deepfm", .hidden = {24, 16}};
-  job::ModelConfig dcn_v2{.type = "dcn_v2", .hidden = {24, 16}, .cross_layers = 2};
-  job::ModelConfig dlrm{.type = "dlrm", .bottom = {24}, .top = {32, 16}};
-  job::ModelConfig ffnn{.type = "ffnn", .bottom = {12}, .sparse = {20}, .top = {16}};
+  job::ModelConfig logistic{.type = job::ModelType::kLogistic};
+  job::ModelConfig fm{.type = job::ModelType::kFm};
+  job::ModelConfig wide_deep{.type = job::ModelType::kWideDeep, .hidden = {24, 16}};
+  job::ModelConfig deepfm{.type = job::ModelType::kDeepFm, .hidden = {24, 16}};
+  job::ModelConfig dcn_v2{.type = job::ModelType::kDcnV2, .hidden = {24, 16}, .cross_layers = 2};
+  job::ModelConfig dlrm{.type = job::ModelType::kDlrm, .bottom = {24}, .top = {32, 16}};
+  job::ModelConfig ffnn{.type = job::ModelType::kFfnn, .bottom = {12}, .sparse = {20}, .top = {16}};
   job::ModelConfig persia = ffnn;
-  persia.activation = "none";
+  persia.activation = job::Activation::kNone;
   persia.batch_norm = true;
-  job::ModelConfig din{.type = "din",
+  job::ModelConfig din{.type = job::ModelType::kDin,
                        .top = {16},
                        .attention = {12, 6},
                        .attend = {{.sequence = "history", .query = "item"}}};
@@ -59,8 +61,9 @@ inline std::vector<ModelCase> all_models() {
 inline std::vector<ModelCase> models_of_several_labels() {
   std::vector<ModelCase> models;
   for (ModelCase c : all_models()) {
-    const std::string& type = c.model.type;
-    if (type != "dcn_v2" && type != "dlrm" && type != "ffnn" && type != "din") continue;
+    using enum job::ModelType;
+    const job::ModelType type = c.model.type;
+    if (type != kDcnV2 && type != kDlrm && type != kFfnn && type != kDin) continue;
     c.shape.label_weights = {1.0F, 0.25F, 3.0F};
     c.name += "_of_labels";
     models.push_back(c);
@@ -71,8 +74,37 @@ inline std::vector<ModelCase> models_of_several_labels() {
   return models;
 }
 
+/// Models with three labels whose heads read mixtures of experts: with and without a shared part
+/// and hidden layers per label, at one level and at several.
+inline std::vector<ModelCase> models_of_experts() {
+  using enum job::HeadsType;
+  const job::HeadsConfig mmoe{.type = kMmoe, .experts = 3, .layers = {10}};
+  const job::HeadsConfig ple{.type = kPle, .experts = 2, .layers = {9, 7}, .experts_per_label = 2};
+  job::HeadsConfig levels = ple;
+  levels.experts = levels.experts_per_label = 1;
+  levels.levels = 3;
+  std::vector<ModelCase> models;
+  const auto add = [&](const std::string& name, const job::HeadsConfig& heads) -> ModelCase& {
+    for (ModelCase c : all_models()) {
+      if (c.name != name) continue;
+      c.name += "_of_" + std::string(word_of(heads.type, job::kHeadsTypes));
+      c.shape.label_weights = {1.0F, 0.25F, 3.0F};
+      c.model.heads = heads;
+      models.push_back(c);
+    }
+    return models.back();
+  };
+  add("dcn_v2", ple).model.head = {6, 5};
+  add("ffnn", mmoe).model.top = {};  // the experts read what two towers give
+  add("ffnn_batch_norm", ple).model.head = {6};
+  add("dlrm", mmoe);
+  add("din", levels).name += "_of_levels";
+  add("ffnn", levels).model.top = {};
+  return models;
+}
+
 inline bool has_mlp(const ModelCase& c) {
-  return c.model.type != "logistic" && c.model.type != "fm";
+  return c.model.type != job::ModelType::kLogistic && c.model.type != job::ModelType::kFm;
 }
 
 inline ModelCase model_named(const std::string& name) {
@@ -84,6 +116,7 @@ inline ModelCase model_named(const std::string& name) {
 struct Batch {
   std::int64_t rows;
   std::vector<float> numeric, pooled, labels, probabilities, grad_pooled;
+  std::vector<float> weights = {};  // empty: those of the labels
 
   Batch(const InputShape& shape, std::int64_t num_examples, std::uint64_t seed)
       : rows(num_examples) {
@@ -117,6 +150,16 @@ struct Batch {
     }
   }
 
+  /// Whole factors of the labels' weights; labels of weight 0 are missing.
+  void weigh(const InputShape& shape, std::uint64_t seed) {
+    const RandomStream random{seed};
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const float times = std::floor(4 * random.uniform(i));
+      weights.push_back(times * shape.label_weights[i % shape.label_weights.size()]);
+      if (times == 0.0F) labels[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+
   ConstFloatMatrix matrix(const std::vector<float>& values) const {
     return host_matrix(std::span(values), rows, columns_of(values));
   }
@@ -124,7 +167,9 @@ struct Batch {
     return host_matrix(std::span(values), rows, columns_of(values));
   }
   DenseInput input(std::int64_t step = 1) const {
-    return {rows, matrix(numeric), matrix(pooled), matrix(labels), step};
+    DenseInput input{rows, matrix(numeric), matrix(pooled), matrix(labels), step};
+    if (!weights.empty()) input.weights = matrix(weights);
+    return input;
   }
   DenseOutput output() { return {matrix(probabilities), matrix(grad_pooled)}; }
   DenseResult run(DenseNetwork& network, std::int64_t step = 1) {
@@ -147,7 +192,7 @@ inline std::unique_ptr<DenseNetwork> make_network(const ModelCase& c,
   return DenseNetwork::create(c.model, optimizer, precision, c.shape, seed, pool);
 }
 
-inline job::DenseOptimizerConfig optimizer_of(const std::string& type, double lr) {
+inline job::DenseOptimizerConfig optimizer_of(DenseOptimizerType type, double lr) {
   job::DenseOptimizerConfig config;
   config.type = type;
   config.lr = lr;

@@ -25,9 +25,10 @@ std::vector<ModelCase> large_models() {
   std::vector<ModelCase> models = all_models();
   std::erase_if(models, [](const ModelCase& c) { return !has_mlp(c); });
   for (ModelCase& c : models) {
-    const bool has_hidden = job::needs_first_order(c.model.type) || c.model.type == "dcn_v2";
+    const bool has_hidden =
+        job::needs_first_order(c.model.type) || c.model.type == job::ModelType::kDcnV2;
     (has_hidden ? c.model.hidden : c.model.top) = {500, 300};
-    if (c.model.type == "ffnn") c.model.sparse = {130};
+    if (c.model.type == job::ModelType::kFfnn) c.model.sparse = {130};
     if (c.name == "dcn_v2") c.shape.field_widths = {60, 100, 30};  // large cross layers
   }
   for (const char* name : {"dcn_v2", "dlrm"}) {  // the gradient begins in the last label's head
@@ -35,6 +36,9 @@ std::vector<ModelCase> large_models() {
     c.name += "_with_heads";
     c.shape.label_weights = {1.0F, 0.25F, 3.0F};
     c.model.head = {200, 30};
+    models.push_back(c);
+    c.name += "_of_experts";
+    c.model.heads = {.type = job::HeadsType::kPle, .experts = 2, .layers = {300}, .levels = 2};
     models.push_back(std::move(c));
   }
   return models;

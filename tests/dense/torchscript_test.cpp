@@ -10,6 +10,12 @@
 namespace satrap::dense {
 namespace {
 
+std::vector<ModelCase> with_models_of_experts() {
+  std::vector<ModelCase> cases = all_models();
+  for (const ModelCase& c : models_of_experts()) cases.push_back(c);
+  return cases;
+}
+
 /// Trains an exported network in parallel with the network itself.
 class TorchScript : public testing::Test {
  protected:
@@ -17,7 +23,7 @@ class TorchScript : public testing::Test {
   ModelCase exported(const ModelCase& c, DenseNetwork& network) const {
     const std::string path = folder_.path() + "/" + c.name + ".pt";
     write_file_atomic(path, network.to_torchscript());
-    return {c.name, {.type = "torchscript", .path = path}, c.shape};
+    return {c.name, {.type = job::ModelType::kTorchScript, .path = path}, c.shape};
   }
 
   static void expect_near(std::span<const float> a, std::span<const float> b) {
@@ -40,7 +46,7 @@ class TorchScript : public testing::Test {
 };
 
 TEST_F(TorchScript, AnExportedModelPredictsAsTheModel) {
-  for (const ModelCase& c : all_models()) {
+  for (const ModelCase& c : with_models_of_experts()) {
     SCOPED_TRACE(c.name);
     const auto network = make_network(c, pool_);
     Batch batch(c.shape, 700, 3);
@@ -57,7 +63,7 @@ TEST_F(TorchScript, AnExportedModelPredictsAsTheModel) {
 }
 
 TEST_F(TorchScript, AnExportedModelTrainsAsTheModel) {
-  for (const ModelCase& c : all_models()) {
+  for (const ModelCase& c : with_models_of_experts()) {
     if (c.model.batch_norm) continue;  // not trained in a module
     SCOPED_TRACE(c.name);
     const auto network = make_network(c, pool_);
@@ -119,7 +125,7 @@ TEST_F(TorchScript, AModuleOfAnotherShapeIsRefusedWithBothShapes) {
 
 TEST_F(TorchScript, AFileThatIsNoneIsRefusedByName) {
   const std::string path = folder_.path() + "/none.pt";
-  const ModelCase c{"none", {.type = "torchscript", .path = path}, {2, {3}}};
+  const ModelCase c{"none", {.type = job::ModelType::kTorchScript, .path = path}, {2, {3}}};
   EXPECT_NE(error_of(c).find("model.path: '" + path + "'"), std::string::npos) << error_of(c);
   write_file_atomic(path, "no module");
   EXPECT_NE(error_of(c).find("cannot be loaded"), std::string::npos) << error_of(c);

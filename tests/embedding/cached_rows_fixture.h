@@ -17,7 +17,7 @@
 
 namespace satrap::embedding {
 
-/// Three tables in two row groups, with many more rows than a batch needs.
+/// Three tables in two table groups, with many more rows than a batch needs.
 inline std::vector<table::TableSpec> three_tables() {
   std::vector<table::TableSpec> specs = {table_spec(0, 8), table_spec(1, 8),
                                          table_spec(2, 5, RowOptimizerType::kAdam)};

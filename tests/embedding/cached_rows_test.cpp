@@ -10,7 +10,7 @@
 
 #include "satrap/backend/cache_size.h"
 #include "satrap/core/error.h"
-#include "satrap/embedding/row_groups.h"
+#include "satrap/embedding/table_groups.h"
 #include "tests/embedding/cached_rows_fixture.h"
 #include "tests/embedding/random_job.h"
 
@@ -95,8 +95,8 @@ INSTANTIATE_TEST_SUITE_P(Jobs, CachedRowsOfRandomJobs, ::testing::Range(0, kNumR
 TEST_P(CachedRowsOfRandomJobs, TrainAsInTheirTablesBitForBit) {
   const RandomJob job = random_job(GetParam());
   std::int64_t least = 0;
-  const RowGroups groups(job.features, job.tables, kTablesSeed);
-  for (const RowGroup& group : groups.groups()) {
+  const TableGroups groups(job.features, job.tables, kTablesSeed);
+  for (const TableGroup& group : groups.groups()) {
     if (!group.features.empty()) least += backend::CacheSize{1, 0}.bytes(group.layout);
   }
   CachedTraining training(job.tables, job.features,

@@ -97,7 +97,6 @@ TEST_F(CachedRowsTest, TheErrorOfAPutComesOutOfTheNextRequestSaveOrFlush) {
   training->gate.wait_for_ended(StoreCall::kPut, 1);
   EXPECT_THAT(message_of([&] { training->cached->flush(); }), HasSubstr("call 1 fails"));
   EXPECT_THAT(message_of([&] { training->request(range(200, 232)); }), HasSubstr("call 1 fails"));
-  EXPECT_THAT(message_of([&] { training->read(range(0, 32)); }), HasSubstr("call 1 fails"));
 }
 
 /// Whoever waits for the snapshot must not wait for ever.

@@ -281,7 +281,8 @@ class CachedTraining {
   /// Reads a batch as an evaluation does, between two steps.
   void read(const data::Batch& batch) {
     gate.open(StoreCall::kPut);
-    if (!reader) reader = cached->make_rows();
+    cached->flush();
+    if (!reader) reader = cached->reader().make_rows();
     reader->read(planner, batch);
     const Lookup found = pool_of(*reader, batch);
     if (options.is_late) gate.close(StoreCall::kPut);

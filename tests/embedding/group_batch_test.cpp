@@ -56,7 +56,7 @@ struct Job {
                                          feature(1, Pooling::kSequence, 3),
                                          feature(0, Pooling::kMean)};
   FeatureLayout layout{features, tables, FeatureLayout::kDeviceColumns};
-  RowGroups groups{features, tables, 1};
+  TableGroups groups{features, tables, 1};
   ThreadPool pool;
   GroupBatch eights{device(), layout, groups.groups()[0], pool};
   GroupBatch fives{device(), layout, groups.groups()[1], pool};
@@ -170,7 +170,7 @@ TEST(GroupBatch, WithoutExamplesThereIsNothing) {
 TEST(GroupBatch, AGroupThatNothingReadsHasNoBags) {
   SATRAP_NEEDS_DEVICE();
   Job job;
-  const RowGroup unread{job.groups.groups()[0].layout, RowOptimizerType::kAdagrad, {}, {}};
+  const TableGroup unread{job.groups.groups()[0].layout, RowOptimizerType::kAdagrad, {}, {}};
   GroupBatch batch(device(), job.layout, unread, job.pool);
   const OnDevice out = job.fill(batch, batch_of({{{7}}, {{1}}, {{7}}}));
   EXPECT_EQ(out.bags.num_features, 0);
@@ -179,7 +179,7 @@ TEST(GroupBatch, AGroupThatNothingReadsHasNoBags) {
 }
 
 /// The expected arrays by the definition, one id at a time.
-OnDevice expected(const Job& job, const RowGroup& group, const data::Batch& batch) {
+OnDevice expected(const Job& job, const TableGroup& group, const data::Batch& batch) {
   OnDevice out;
   out.offsets = {0};
   for (const std::size_t f : group.features) {

@@ -8,20 +8,20 @@
 #include <gtest/gtest.h>
 
 #include "satrap/backend/cache.h"
-#include "satrap/backend/plan.h"
+#include "satrap/backend/device_plan.h"
 #include "satrap/backend/stream.h"
 #include "satrap/embedding/group_batch.h"
-#include "satrap/embedding/row_groups.h"
+#include "satrap/embedding/table_groups.h"
 #include "satrap/table/row_store.h"
 #include "tests/support/device/device.h"
 
 namespace satrap::embedding {
 
-/// A row group's rows on the device under test. Every row that is requested stays in the cache.
+/// A table group's rows on the device under test. Every row that is requested stays in the cache.
 /// Rows come from a store, and return to it at the end.
 class GroupOnDevice {
  public:
-  GroupOnDevice(const RowGroup& group,
+  GroupOnDevice(const TableGroup& group,
                 const FeatureLayout& layout,
                 std::int64_t max_ids,
                 table::RowStore& store,
@@ -42,28 +42,32 @@ class GroupOnDevice {
     batch_.upload(stream_);
     const backend::Bags bags = batch_.bags();
     const backend::PlanView plan = plan_.view(bags.num_ids);
-    device().build_plan(bags, kSize.num_sets, group_.layout.padded_dim, plan, stream_);
-    device().resolve(cache_.view(), plan,
-                     {.batch = static_cast<std::uint32_t>(step),
-                      .completed = static_cast<std::uint32_t>(step - 1)},
-                     plan_.misses(), stream_);
+    device().build_plan({bags, kSize.num_sets, group_.layout.padded_dim, plan}, stream_);
+    device().resolve({cache_.view(),
+                      plan,
+                      {.batch = static_cast<std::uint32_t>(step),
+                       .completed = static_cast<std::uint32_t>(step - 1)},
+                      plan_.misses()},
+                     stream_);
     fetch_misses();
-    device().pool_forward(cache_.view(), bags, plan, FloatType::kFp32, out, stream_);
+    device().pool_forward({cache_.view(), bags, plan, FloatType::kFp32, out}, stream_);
     stream_.wait_until_idle();
   }
 
   void update(const float* grad, const TableStep* steps) {
-    device().backward_update(cache_.view(), plan_.view(batch_.num_ids()), FloatType::kFp32, grad,
-                             group_.optimizer, steps, stream_);
+    device().backward_update({cache_.view(), plan_.view(batch_.num_ids()), FloatType::kFp32, grad,
+                              group_.optimizer, steps},
+                             stream_);
     stream_.wait_until_idle();
   }
 
   void put_back(std::int64_t step) {
     const backend::SlotListBuffer list(device(), kSize.num_sets);
-    device().list_slots(cache_.view(), backend::ListMode::kDirty, 0, kSize.num_sets, list.view(),
-                        stream_);
-    device().gather_rows(cache_.view(), list.view().slots, list.view().count, 0, kSize.num_slots(),
-                         staging_.data(), stream_);
+    device().list_slots({cache_.view(), 0, kSize.num_sets, list.view()}, stream_);
+    device().gather_rows({cache_.view(),
+                          {list.view().slots, list.view().count, 0, kSize.num_slots()},
+                          staging_.data()},
+                         stream_);
     stream_.wait_until_idle();
     const auto count = testing::download(list.view().count, 1)[0];
     const auto [keys, rows] = ascending(testing::download(list.view().keys, count));
@@ -83,8 +87,10 @@ class GroupOnDevice {
     ASSERT_EQ(counts.overflows, 0U) << "the cache is too small for this test";
     const auto [keys, rows] = ascending(testing::download(misses.miss_keys, counts.misses));
     store_.fetch(keys, rows);
-    device().scatter_rows(cache_.view(), misses.miss_slots, &misses.counts->misses, 0,
-                          counts.misses, staging_.data(), stream_);
+    device().scatter_rows({cache_.view(),
+                           {misses.miss_slots, &misses.counts->misses, 0, counts.misses},
+                           staging_.data()},
+                          stream_);
   }
 
   /// The keys of a list in the ascending order that a store requires, with the addresses of their
@@ -102,13 +108,13 @@ class GroupOnDevice {
     return out;
   }
 
-  const RowGroup& group_;
+  const TableGroup& group_;
   table::RowStore& store_;
   const backend::Stream stream_{testing::device()};
   GroupBatch batch_;
   const backend::Cache cache_;
   const backend::PlanScratch scratch_;
-  const backend::Plan plan_;
+  const backend::DevicePlan plan_;
   const backend::Memory staging_;  // [num_slots, row_bytes]
 };
 

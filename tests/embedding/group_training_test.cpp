@@ -58,7 +58,7 @@ struct HostStep {
 std::vector<HostStep> train_in_place(
     const RandomJob& job,
     const Tables& tables,
-    const std::function<void(const Plan&)>& look_at = [](const Plan&) {}) {
+    const std::function<void(const BatchPlan&)>& look_at = [](const BatchPlan&) {}) {
   ThreadPool pool(1);
   TableRows access(job.features, tables.pointers, pool);
   Planner planner(access.layout(), pool);
@@ -96,7 +96,7 @@ class DeviceTraining {
         store_(tables.pointers, pool_) {
     std::size_t max_ids = 0;
     for (const data::Batch& batch : job.batches) max_ids = std::max(max_ids, batch.ids.size());
-    for (const RowGroup& group : groups_.groups()) {
+    for (const TableGroup& group : groups_.groups()) {
       parts_.push_back(std::make_unique<GroupOnDevice>(
           group, on_device_, static_cast<std::int64_t>(max_ids), store_, pool_));
     }
@@ -138,7 +138,7 @@ class DeviceTraining {
  private:
   std::size_t num_tables() const {
     std::size_t count = 0;
-    for (const RowGroup& group : groups_.groups()) count += group.tables.size();
+    for (const TableGroup& group : groups_.groups()) count += group.tables.size();
     return count;
   }
 
@@ -159,7 +159,7 @@ class DeviceTraining {
   }
 
   ThreadPool pool_{1};
-  const RowGroups groups_;
+  const TableGroups groups_;
   const FeatureLayout on_host_, on_device_;
   table::TableRowStore store_;
   std::vector<std::unique_ptr<GroupOnDevice>> parts_;
@@ -169,14 +169,14 @@ TEST(RandomJobs, HaveEveryKindOfRowAndTablesThatShareAGroup) {
   std::set<std::tuple<std::int64_t, FloatType, RowOptimizerType>> kinds;
   for (int number = 0; number < kNumRandomJobs; ++number) {
     const RandomJob job = random_job(number);
-    const RowGroups groups(job.features, job.tables, kJobSeed);
+    const TableGroups groups(job.features, job.tables, kJobSeed);
     EXPECT_LT(groups.groups().size(), job.tables.size());
-    for (const RowGroup& group : groups.groups()) {
+    for (const TableGroup& group : groups.groups()) {
       kinds.emplace(group.layout.dim, group.layout.weight_type, group.optimizer);
     }
     const Tables tables(job.tables);
     std::int64_t most_occurrences = 0;
-    train_in_place(job, tables, [&](const Plan& plan) {
+    train_in_place(job, tables, [&](const BatchPlan& plan) {
       for (std::int64_t u = 0; u < plan.num_unique(); ++u) {
         const auto i = static_cast<std::size_t>(u);
         most_occurrences = std::max(most_occurrences, plan.segments[i + 1] - plan.segments[i]);

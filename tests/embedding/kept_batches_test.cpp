@@ -16,11 +16,11 @@ namespace {
 using satrap::testing::device;
 using satrap::testing::download;
 
-/// Two row groups, of 8 and of 5 weights.
+/// Two table groups, of 8 and of 5 weights.
 struct TwoGroups {
   std::vector<std::unique_ptr<GroupPart>> make_parts() {
     std::vector<std::unique_ptr<GroupPart>> parts;
-    for (const RowGroup& group : groups.groups()) {
+    for (const TableGroup& group : groups.groups()) {
       parts.push_back(std::make_unique<GroupPart>(device(), layout, group, pool));
     }
     return parts;
@@ -36,7 +36,7 @@ struct TwoGroups {
   std::vector<table::TableSpec> tables{table_spec(0, 8), table_spec(1, 5)};
   std::vector<job::FeatureSpec> features{feature(0, Pooling::kSum), feature(1, Pooling::kMean)};
   FeatureLayout layout{features, tables, FeatureLayout::kDeviceColumns};
-  RowGroups groups{features, tables, 1};
+  TableGroups groups{features, tables, 1};
   ThreadPool pool{1};
   KeptBatches kept{device(), layout, pool, 1 << 20};
 };

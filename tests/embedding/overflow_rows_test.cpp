@@ -24,7 +24,7 @@ constexpr backend::CacheSize kSize{.num_sets = kNumSlots / backend::CacheSize::k
 /// What resolve would read, once it runs.
 struct Given {
   std::vector<std::int32_t> free;
-  std::vector<backend::SharedRow> shared;
+  std::vector<backend::OverflowRow> shared;
 };
 Given give(OverflowRows& rows, const backend::Stream& stream) {
   backend::ResolveArguments arguments;
@@ -92,7 +92,7 @@ TEST(OverflowRows, AreThoseOfAListOverRandomBatches) {
       std::set<std::int32_t> all(given.free.begin(), given.free.end());
       ASSERT_EQ(given.shared.size(), model.rows.size());
       auto expected = model.rows.begin();
-      for (const backend::SharedRow& shared : given.shared) {
+      for (const backend::OverflowRow& shared : given.shared) {
         EXPECT_EQ(shared.tag, expected->first);
         EXPECT_EQ(shared.slot, expected->second.slot);
         EXPECT_EQ(shared.is_needed, 0U);
@@ -104,7 +104,7 @@ TEST(OverflowRows, AreThoseOfAListOverRandomBatches) {
       EXPECT_GE(*all.begin(), kNumSlots);
       EXPECT_LT(*all.rbegin(), kNumSlots + kNumRows);
 
-      for (backend::SharedRow& shared : given.shared) {
+      for (backend::OverflowRow& shared : given.shared) {
         shared.is_needed = random() % 3 == 0 ? 1 : 0;
         if (shared.is_needed != 0) model.rows.at(shared.tag).last = batch;
       }

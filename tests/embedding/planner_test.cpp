@@ -15,7 +15,7 @@ TEST(Planner, VectorsAreAsFarApartAsTheLayoutSays) {
   const auto places = [&](std::int64_t column_multiple) {
     const FeatureLayout layout(features, tables, column_multiple);
     ThreadPool pool(1);
-    Plan plan;
+    BatchPlan plan;
     Planner(layout, pool).plan(batch, plan);
     return plan.output_offset;
   };

@@ -27,7 +27,6 @@ void shuffle(std::vector<T>& values, std::mt19937_64& random) {
 
 /// Changes all that may differ between the tables of a group.
 inline void differ(table::TableSpec& spec, std::mt19937_64& random) {
-  constexpr const char* kDecays[] = {"constant", "linear", "cosine", "exponential"};
   const auto up_to = [&](std::uint64_t n) { return static_cast<float>(random() % (n + 1)); };
   spec.init.type = static_cast<table::InitType>(random() % 3);
   spec.init.scale = 0.01F * (1.0F + up_to(9));
@@ -40,7 +39,7 @@ inline void differ(table::TableSpec& spec, std::mt19937_64& random) {
   spec.optimizer.ftrl_l1 = 0.001F * up_to(5);
   spec.optimizer.ftrl_l2 = 0.1F * up_to(2);
   spec.schedule.warmup_steps = static_cast<std::int64_t>(random() % 4);
-  spec.schedule.decay = kDecays[random() % 4];
+  spec.schedule.decay = kRateDecays[random() % 4].value;
   spec.schedule.decay_steps = 5;
 }
 

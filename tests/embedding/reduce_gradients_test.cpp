@@ -27,7 +27,7 @@ class Reduction {
                    const std::vector<float>& grad_pooled,
                    std::int64_t num_threads = 1) {
     ThreadPool pool(num_threads);
-    Plan plan;
+    BatchPlan plan;
     Planner(layout_, pool).plan(batch, plan);
     std::vector<std::vector<float>> sums;
     for (const Key key : plan.keys) {
@@ -80,7 +80,7 @@ TEST(ReduceGradients, FeaturesThatShareATableAddUpAndTablesStayApart) {
 TEST(ReduceGradients, RoomForAnotherNumberOfKeysIsABug) {
   const FeatureLayout layout({feature(0)}, {table_spec(0, 1)});
   ThreadPool pool(1);
-  Plan plan;
+  BatchPlan plan;
   Planner(layout, pool).plan(batch_of({{{1}}}), plan);
   std::vector<float> scratch;
   const float grad = 1.0F;

@@ -18,7 +18,7 @@ using satrap::testing::DeviceArray;
 struct Result {
   std::vector<Key> victims, missing, overflow;
   std::vector<std::int32_t> slots;
-  std::vector<backend::SharedRow> shared;
+  std::vector<backend::OverflowRow> shared;
   std::uint32_t hits = 0, num_without_row = 0;
 };
 
@@ -41,7 +41,7 @@ void check(ResolveLists& lists,
   const DeviceArray<Key> victims(padded(result.victims, num_ids)),
       missing(padded(result.missing, num_ids)), overflow(padded(result.overflow, max_overflow));
   const DeviceArray<std::int32_t> slots(padded(result.slots, num_ids));
-  const DeviceArray<backend::SharedRow> shared(result.shared);
+  const DeviceArray<backend::OverflowRow> shared(result.shared);
   lists.read({.counts = counts.data(),
               .miss_keys = missing.data(),
               .miss_slots = slots.data(),

@@ -18,7 +18,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const Plan& plan_of(const BatchRows& rows) { return static_cast<const PlannedRows&>(rows).plan(); }
+const BatchPlan& plan_of(const BatchRows& rows) {
+  return static_cast<const PlannedRows&>(rows).plan();
+}
 
 /// Tables, the access to their rows, and the oracle, with the buffers of one step.
 struct Training {
@@ -118,7 +120,7 @@ TEST(TableRows, PlanListsUniqueKeysAndTheirOccurrencesInOrder) {
   Training s({table_spec(0, 4), table_spec(1, 8)}, {feature(1), feature(0), feature(1)});
   const data::Batch batch = batch_of({{{9}, {9, 4}}, {{9}, {}}, {{4}, {9}}});
   s.plan(batch);
-  const Plan& plan = plan_of(*s.rows);
+  const BatchPlan& plan = plan_of(*s.rows);
   ASSERT_EQ(plan.num_unique(), 3);
   EXPECT_EQ(plan.keys[0], make_key(TableId{0}, 9));
   EXPECT_TRUE(std::is_sorted(plan.keys.begin(), plan.keys.end()));

@@ -24,19 +24,22 @@ inline data::Schema csv_schema() {
   schema.features.resize(5);
   schema.features[0].name = "user";
   schema.features[1].name = "shop";
-  schema.features[1].type = "int";
-  schema.features[1].missing = "own_id";
+  schema.features[1].type = data::IdType::kInt;
+  schema.features[1].missing = data::MissingId::kOwnId;
   schema.features[2].name = "code";
-  schema.features[2].type = "hex";
+  schema.features[2].type = data::IdType::kHex;
   data::FeatureConfig& tags = schema.features[3];
   tags.name = "tags";
   tags.separator = "|";
   tags.weight_separator = ":";
   tags.max_length = 3;
-  tags.keep = "last";
+  tags.keep = data::KeptIds::kLast;
   schema.features[4].name = "range";
   schema.features[4].column = "age";
   schema.features[4].buckets.boundaries = {18, 65};
+  schema.features.resize(6);
+  schema.features[5].name = "ts";
+  schema.features[5].part = data::DatePart::kHour;
   return data::resolve_schema(config);
 }
 

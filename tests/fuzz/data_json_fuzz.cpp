@@ -8,7 +8,7 @@ namespace {
 /// The columns of CSV, and a key within one that is a column itself.
 satrap::data::Schema json_schema() {
   satrap::data::Schema schema = satrap::fuzz::csv_schema();
-  schema.raw_numeric.push_back("user.id");
+  schema.raw_numeric.push_back({"user.id"});
   return schema;
 }
 

@@ -5,7 +5,7 @@
 #include "satrap/core/log.h"
 #include "satrap/net/connection.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/net/server.h"
 #include "src/net/handshake.h"
 #include "src/net/proof.h"
@@ -26,7 +26,7 @@ EndpointOptions endpoint_options() {
 
 struct Service {
   const satrap::fuzz::Folder folder{"store"};
-  FileStore store{folder.path()};
+  FileRendezvous store{folder.path()};
   const Endpoint endpoint{endpoint_options()};
   const Server server{endpoint,
                       store,

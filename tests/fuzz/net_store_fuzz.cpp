@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 
 #include "satrap/core/log.h"
-#include "satrap/net/tcp_store.h"
+#include "satrap/net/tcp_rendezvous.h"
 #include "src/net/handshake.h"
-#include "src/net/store_protocol.h"
+#include "src/net/rendezvous_protocol.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -34,9 +34,9 @@ void send_and_hang_up(std::int64_t port, std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   satrap::set_log_level(satrap::LogLevel::kOff);
-  const TcpStoreServer server("127.0.0.1", 0, kToken);
+  const TcpRendezvousServer server("127.0.0.1", 0, kToken);
   send_and_hang_up(server.port(), satrap::fuzz::text_of(data, size));
-  TcpStore store("127.0.0.1", server.port(), kToken, Deadline::after_ms(5000));
+  TcpRendezvous store("127.0.0.1", server.port(), kToken, Deadline::after_ms(5000));
   store.set("a key of another client", "1");
   if (store.add("a key of another client", 2) != 3)
     satrap::fuzz::fail("another client is not served");

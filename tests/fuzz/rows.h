@@ -8,7 +8,7 @@
 
 #include "satrap/data/row_block.h"
 #include "satrap/data/schema.h"
-#include "src/data/text_rows.h"
+#include "src/data/text/text_rows.h"
 #include "tests/fuzz/file.h"
 
 namespace satrap::fuzz {

@@ -86,12 +86,6 @@ std::span<const std::byte> ServerCall::payload() const { return state_->payload.
 std::int64_t ServerCall::reply_capacity() const { return -1; }
 bool ServerCall::is_answered() const { return state_->is_answered; }
 void ServerCall::send() { state_->end(); }
-void ServerCall::send(std::int64_t bytes) {
-  if (!state_->answer || bytes < 0 || bytes > std::ssize(state_->answer->span())) {
-    fuzz::fail("an answer that is longer than its space");
-  }
-  state_->end();
-}
 void ServerCall::fail(const std::string&) { state_->end(); }
 
 std::span<std::byte> ServerCall::reply_space(std::int64_t bytes) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "src/data/byte_stream.h"
+#include "src/data/files/byte_stream.h"
 #include "tests/fuzz/file.h"
 
 namespace satrap::fuzz {

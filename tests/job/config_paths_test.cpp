@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "satrap/core/error.h"
 #include "satrap/core/file.h"
 #include "satrap/job/read_job.h"
 #include "tests/support/temporary_directory.h"
@@ -82,6 +83,25 @@ TEST_F(ConfigPaths, WhatWasDumpedMeansTheSameElsewhere) {
   EXPECT_EQ(again.run_dir, config.run_dir);
   EXPECT_EQ(again.data.train.path, config.data.train.path);
   EXPECT_EQ(dump_config(with_relative_paths(again)), dumped);
+}
+
+TEST_F(ConfigPaths, TheCopiesOfRowsOfAnEarlierRunAreNoCache) {
+  JobConfig config = read("run_dir: run\n", {"embedding.store=ps", "embedding.cache.memory=1MiB"});
+  std::string text = dump_config(config);
+  EXPECT_EQ(text.find("policy"), std::string::npos);
+  text.replace(text.find("eviction:"), 0, "policy: shared\n    ");
+  write_file_atomic(folder_ + "/config.yaml", text);
+  ConfigOrigins origins;
+  EXPECT_THROW(read_job(folder_ + "/config.yaml", {}, origins), Error);  // a file of one's own
+  fs::create_directory(folder_ + "/checkpoints");
+  config = read_job(folder_ + "/config.yaml", {}, origins);
+  EXPECT_FALSE(config.embedding.has_cache());
+  EXPECT_EQ(dump_config(config).find("policy"), std::string::npos);
+  const auto read_with = [&](const std::string& setting) {
+    return read_job(folder_ + "/config.yaml", {setting}, origins);
+  };
+  EXPECT_TRUE(read_with("embedding.cache.memory=4MiB").embedding.has_cache());
+  EXPECT_THROW(read_with("embedding.cache.policy=shared"), Error);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 namespace satrap::job {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// The message with which it is refused; "" if it is not.
@@ -43,14 +44,14 @@ TEST(EmbeddingConfig, AnAutomaticCacheIsForRowsOnShards) {
   EmbeddingConfig embedding;
   embedding.cache.memory = "auto";
   EXPECT_FALSE(embedding.has_cache());
-  embedding.store = "ps";
+  embedding.store = StoreKind::kPs;
   EXPECT_TRUE(embedding.has_cache());
   EXPECT_EQ(embedding.cache.memory_bytes(1000), 100);
 }
 
 TEST(EmbeddingConfig, AnEvictionBelongsToACache) {
   EmbeddingConfig embedding;
-  embedding.cache.eviction = "lru";
+  embedding.cache.eviction = Eviction::kLru;
   ConfigOrigins written{{"embedding.cache.eviction", "job.yaml:1"}};
   EXPECT_THAT(refusal_of(embedding, written),
               HasSubstr("job.yaml:1: embedding.cache.eviction: there is no cache"));
@@ -61,38 +62,32 @@ TEST(EmbeddingConfig, AnEvictionBelongsToACache) {
 TEST(EmbeddingConfig, OnlyRowsInTheProcessCanBeRegistered) {
   EmbeddingConfig embedding;
   embedding.cache.memory = "1MiB";
-  embedding.cache.host_rows = "registered";
+  embedding.cache.host_rows = HostRows::kRegistered;
   const ConfigOrigins written{{"embedding.cache.host_rows", "job.yaml:1"}};
   EXPECT_EQ(refusal_of(embedding, written), "");
-  embedding.store = "ps";
+  embedding.store = StoreKind::kPs;
   EXPECT_THAT(
       refusal_of(embedding, written),
       HasSubstr("embedding.cache.host_rows: registered is for tables in the trainer's "
                 "process, and the rows of embedding.store: ps are in others; write staged"));
   embedding.cache.memory = "auto";
-  embedding.store = "embedded";
+  embedding.store = StoreKind::kEmbedded;
   EXPECT_THAT(refusal_of(embedding, written), HasSubstr("host_rows: there is no cache"));
 }
 
-TEST(EmbeddingConfig, RanksOfSeveralNodesKeepCopiesUnlessTheConfigurationSaysOtherwise) {
-  ClusterConfig one, one_node, two_nodes;
-  one_node.num_ranks = one_node.num_local_ranks = 4;
-  two_nodes.num_ranks = 4;
-  two_nodes.num_local_ranks = 2;
+TEST(EmbeddingConfig, APolicyOfEarlierVersionsIsRefusedWithWhatToWrite) {
   EmbeddingConfig embedding;
-  embedding.store = "ps";
-  CacheConfig& cache = embedding.cache;
-  EXPECT_FALSE(embedding.keeps_copies(two_nodes));  // there is none
-  cache.memory = "1MiB";
-  EXPECT_FALSE(embedding.keeps_copies(one));
-  EXPECT_FALSE(embedding.keeps_copies(one_node));
-  EXPECT_TRUE(embedding.keeps_copies(two_nodes));
-  cache.policy = "exclusive";
-  EXPECT_FALSE(embedding.keeps_copies(two_nodes));
-  cache.policy = "shared";
-  EXPECT_TRUE(embedding.keeps_copies(one));
-  cache.memory = "0";
-  EXPECT_FALSE(embedding.keeps_copies(one));
+  const ConfigOrigins written{{"embedding.cache.policy", "job.yaml:1"}};
+  embedding.cache.former_policy = "shared";
+  EXPECT_THAT(refusal_of(embedding, written),
+              AllOf(HasSubstr("job.yaml:1: embedding.cache.policy: copies of rows are no longer"),
+                    HasSubstr("leave it out, and write embedding.cache.memory: 0")));
+  embedding.cache.former_policy = "mine";
+  EXPECT_THAT(refusal_of(embedding, written), HasSubstr("one policy of caches now; leave it out"));
+  for (const char* const harmless : {"auto", "exclusive"}) {
+    embedding.cache.former_policy = harmless;
+    EXPECT_EQ(refusal_of(embedding, written), "");
+  }
 }
 
 }  // namespace

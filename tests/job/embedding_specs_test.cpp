@@ -28,13 +28,13 @@ TEST(EmbeddingSpecs, HaveATableForEachFeatureOfTheSchema) {
 TEST(EmbeddingSpecs, AWidePartTakesOneWeightMore) {
   JobConfig config = tiny_job("run");
   config.model = {};
-  config.model.type = "deepfm";
+  config.model.type = ModelType::kDeepFm;
   EXPECT_EQ(specs_of(config).tables[0].dim, 9);
 }
 
 TEST(EmbeddingSpecs, RowsOfAllStepsInFlightArePinned) {
   JobConfig config = tiny_job("run");
-  config.train.mode = "hybrid";
+  config.train.mode = TrainMode::kHybrid;
   config.train.staleness = 6;
   for (const table::TableSpec& table : specs_of(config).tables) {
     EXPECT_EQ(table.limits.pinned_steps, config.train.max_in_flight());

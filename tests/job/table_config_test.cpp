@@ -62,8 +62,8 @@ TEST(ResolveSpecs, FeaturesShareTheTableTheyName) {
   const ResolvedSpecs specs =
       resolve_specs({{"default", {}}},
                     {{"default", {}},
-                     {"item", {.table = "things", .pooling = "mean"}},
-                     {"history", {.table = "things", .pooling = "sequence"}}},
+                     {"item", {.table = "things", .pooling = Pooling::kMean}},
+                     {"history", {.table = "things", .pooling = Pooling::kSequence}}},
                     kSchema, 1);
   EXPECT_THAT(names(specs), ElementsAre("things", "user"));
   EXPECT_EQ(specs.tables[0].dim, 17) << "16 and the model's extra column";
@@ -75,7 +75,7 @@ TEST(ResolveSpecs, FeaturesShareTheTableTheyName) {
 
 TEST(ResolveSpecs, CopiesTheOptimizer) {
   TableConfig config;
-  config.optimizer = {.type = "ftrl",
+  config.optimizer = {.type = RowOptimizerType::kFtrl,
                       .lr = 0.5,
                       .weight_decay = 0.25,
                       .initial_accumulator = 2,
@@ -83,8 +83,8 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
                       .l1 = 4,
                       .l2 = 5};
   config.optimizer.schedule.warmup_steps = 9;
-  config.init = {.type = "normal", .scale = 0.125};
-  config.weights = "fp16";
+  config.init = {.type = table::InitType::kNormal, .scale = 0.125};
+  config.weights = FloatType::kFp16;
   config.capacity_rows = 7;
   config.ttl_steps = 9;
   config.admit_after = 3;
@@ -108,7 +108,7 @@ TEST(ResolveSpecs, CopiesTheOptimizer) {
         std::pair{"rowwise_adagrad", RowOptimizerType::kRowwiseAdagrad},
         std::pair{"adam", RowOptimizerType::kAdam}}) {
     TableConfig other;
-    other.optimizer.type = name;
+    load_config_text(other, concat("optimizer: ", name), "job.yaml");
     EXPECT_EQ(resolve_specs({{"default", other}}, {}, kSchema, 0).tables[0].optimizer.type, type);
   }
 }
@@ -126,9 +126,10 @@ TEST(ResolveSpecs, RefusesATableThatNoFeatureUses) {
 }
 
 TEST(ResolveSpecs, RefusesASequenceOfUnlimitedLength) {
-  EXPECT_EQ(resolve_error({}, {{"item", {.pooling = "sequence"}}}),
-            "features.item.pooling: sequence needs max_length for feature 'item' in the schema");
-  EXPECT_THAT(resolve_error({}, {{"default", {.pooling = "sequence"}}}),
+  EXPECT_EQ(resolve_error({}, {{"item", {.pooling = Pooling::kSequence}}}),
+            "features.item.pooling: sequence needs max_length for feature 'item' in the schema; a cross "
+            "or a part of a time cannot be one");
+  EXPECT_THAT(resolve_error({}, {{"default", {.pooling = Pooling::kSequence}}}),
               StartsWith("features.default.pooling: "));
 }
 
@@ -154,12 +155,12 @@ TEST(TableConfig, OptionsThatTheOptimizerDoesNotUseMustNotBeSet) {
   config.optimizer.beta1 = 0.5;
   EXPECT_EQ(refusal_of([&] { config.validate("tables.user"); }),
             "tables.user.optimizer.beta1: not used by type 'adagrad' (only by adam): leave it out");
-  config.optimizer.type = "adam";
+  config.optimizer.type = RowOptimizerType::kAdam;
   EXPECT_EQ(refusal_of([&] { config.validate("tables.user"); }), "no error");
 
   // A table that changes only the type still has the options of `default`, which were valid there.
   TableConfig user = config;
-  user.optimizer.type = "sgd";
+  user.optimizer.type = RowOptimizerType::kSgd;
   EXPECT_EQ(refusal_of([&] { user.validate("tables.user", config); }), "no error");
   user.optimizer.beta2 = 0.5;
   EXPECT_THAT(refusal_of([&] { user.validate("tables.user", config); }),
@@ -173,11 +174,11 @@ TEST(TableConfig, ChecksWhatNoSingleFieldCan) {
   TableConfig config;
   config.init.scale = -1;
   EXPECT_THAT(refusal_of([&] { config.validate("t"); }), StartsWith("t.init.scale: "));
-  config.init.type = "constant";
+  config.init.type = table::InitType::kConstant;
   EXPECT_EQ(refusal_of([&] { config.validate("t"); }), "no error");
-  config.optimizer.schedule.decay = "linear";
+  config.optimizer.schedule.decay = RateDecay::kLinear;
   EXPECT_THAT(refusal_of([&] { config.validate("t"); }), StartsWith("t.optimizer.schedule"));
-  config.optimizer = {.type = "ftrl", .beta = 0};
+  config.optimizer = {.type = RowOptimizerType::kFtrl, .beta = 0};
   EXPECT_THAT(refusal_of([&] { config.validate("t"); }), StartsWith("t.optimizer.beta: "));
 
   TableConfig admission;
@@ -207,8 +208,8 @@ TEST(EmbeddingConfig, LoadsFromYamlAndInheritsFromDefault) {
   load_config(root, path);
   EXPECT_EQ(root.tables.at("user").dim, 32);
   EXPECT_EQ(root.tables.at("user").optimizer.lr, 0.5);
-  EXPECT_EQ(root.tables.at("user").init.type, "normal");
-  EXPECT_EQ(root.features.at("item").pooling, "mean");
+  EXPECT_EQ(root.tables.at("user").init.type, table::InitType::kNormal);
+  EXPECT_EQ(root.features.at("item").pooling, Pooling::kMean);
   EXPECT_EQ(root.features.at("item").table, "own");
 
   EXPECT_THAT(refusal_of([&] { load_config(root, path, {"tables.user.optimizer.type=adagard"}); }),

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "satrap/data/loader.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::job {
@@ -12,7 +11,7 @@ namespace satrap::job {
 inline JobConfig tiny_job(const std::string& run_dir) {
   JobConfig config;
   config.run_dir = run_dir;
-  config.data.format = "synthetic";
+  config.data.format = data::DataFormat::kSynthetic;
   config.data.batch_size = 64;
   config.data.synthetic.rows = 64 * 40;
   config.data.synthetic.eval_rows = 512;
@@ -21,14 +20,14 @@ inline JobConfig tiny_job(const std::string& run_dir) {
   config.data.synthetic.max_ids = {1, 5, 3, 1};
   config.data.synthetic.num_numeric = 3;
   config.data.synthetic.numeric_missing = {0.1};
-  data::share_generator(config.data);  // by copies of this job
   config.tables["default"].dim = 8;
   config.features["default"];
-  config.model.type = "dlrm";
+  config.model.type = ModelType::kDlrm;
   config.model.bottom = {16};
   config.model.top = {16};
   config.train.deterministic = true;
-  config.train.staleness_schedule = "constant";  // sqrt would have a bound of 0 here
+  config.train.staleness_schedule =
+      StalenessSchedule::kConstant;  // sqrt would have a bound of 0 here
   config.train.report_every = "never";
   config.checkpoint.every = "never";
   return config;

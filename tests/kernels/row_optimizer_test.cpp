@@ -1,5 +1,6 @@
 #include "satrap/kernels/row_optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -20,6 +21,19 @@ TEST(RowOptimizer, TypesHaveTheNamesOfConfigurations) {
   EXPECT_EQ(name_of(kRowwiseAdagrad), std::string("rowwise_adagrad"));
   EXPECT_EQ(name_of(kAdam), std::string("adam"));
   EXPECT_EQ(name_of(kFtrl), std::string("ftrl"));
+}
+
+TEST(RowOptimizer, OptionsOfATypeAreAmongAll) {
+  for (const RowOptimizerKind& kind : kRowOptimizers) {
+    for (const char* own : kind.options) {
+      if (own == nullptr) continue;
+      EXPECT_TRUE(kind.has(own)) << own;
+      EXPECT_EQ(std::ranges::count(kRowOptions, std::string(own), &RowOption::name), 1) << own;
+    }
+    EXPECT_FALSE(kind.has("lr")) << "every type has it";
+  }
+  EXPECT_TRUE(kind_of(kAdam).has("beta1"));
+  EXPECT_FALSE(kind_of(kFtrl).has("beta1"));
 }
 
 TEST(RowOptimizer, StateHasWholeVectorsOfFour) {

@@ -14,9 +14,9 @@ BUILD = pathlib.Path(os.environ["SATRAP_BUILD_DIR"]).resolve()
 SOURCE = pathlib.Path(os.environ.get("SATRAP_SOURCE_DIR") or pathlib.Path(__file__).parents[2]).resolve()
 MADE = pathlib.Path(os.environ["SATRAP_PACKAGES"]).resolve() if "SATRAP_PACKAGES" in os.environ else None
 TIMEOUT_S = 300  # for a hang
-# What `doctor` says of each reader, and the library that it is in.
-READERS = {"parquet": r"Arrow \d", "kafka": r"librdkafka \d", "s3": "S3 by libcurl .* and Arrow", "hdfs": "WebHDFS by libcurl"}
-LIBRARIES = ["arrow", "kafka", "s3", "hdfs"]
+# What `doctor` says of each reader, and of what writes ONNX, and the library that it is in.
+READERS = {"onnx": r"protobuf \d", "parquet": r"Arrow \d", "kafka": r"librdkafka \d", "s3": "S3 by libcurl .* and Arrow", "hdfs": "WebHDFS by libcurl"}
+LIBRARIES = ["onnx", "arrow", "kafka", "s3", "hdfs"]
 WRITE_PARQUET = """
 import sys, pyarrow, pyarrow.parquet
 rows = range(2000)
@@ -94,10 +94,13 @@ class InstalledTest(unittest.TestCase):
         said = self.satrap("satrap", "doctor", SATRAP_TORCH_DIR="/nowhere")
         self.assertIn("off: libsatrap_libtorch.so", said)
         self.assertIn("SATRAP_TORCH_DIR=/nowhere has no lib/libtorch_cpu.so; it names the folder of PyTorch", said)
-        said = self.satrap("satrap", "export", "--checkpoint", "one", "--out", "none", status=1, SATRAP_TORCH_DIR="/nowhere")
+        as_torchscript = ["satrap", "export", "--checkpoint", "one", "--network", "torchscript", "--out"]
+        said = self.satrap(*as_torchscript, "none", status=1, SATRAP_TORCH_DIR="/nowhere")
         self.assertRegex(said, r"(?m)^error: libsatrap_libtorch.so, which is needed for .* has no lib/libtorch_cpu.so")
         torch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
         said = self.satrap("satrap", "doctor", SATRAP_TORCH_DIR=str(torch))
         self.assertRegex(said, rf"torch +libtorch .*, in {torch}/lib\n")
-        self.satrap("satrap", "export", "--checkpoint", "one", "--out", "model", SATRAP_TORCH_DIR=str(torch))
+        self.satrap(*as_torchscript, "model", SATRAP_TORCH_DIR=str(torch))
         self.assertTrue((self.dir / "model/dense.pt").is_file())
+        self.satrap("satrap", "export", "--checkpoint", "one", "--out", "onnx", SATRAP_TORCH_DIR="/nowhere")
+        self.assertTrue((self.dir / "onnx/dense.onnx").is_file())

@@ -57,10 +57,12 @@ class Refusal(unittest.TestCase):
         self.assertIn(words, " ".join(text.split()))
 
     def test_what_is_missing_is_named_with_what_brings_it(self):
-        _, done = self.configure("package", "-DCMAKE_DISABLE_FIND_PACKAGE_CURL=ON", "-DRDKAFKA_LIBRARY=")
+        _, done = self.configure("package", "-DCMAKE_DISABLE_FIND_PACKAGE_CURL=ON", "-DRDKAFKA_LIBRARY=",
+                                 "-DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON")
         self.assertNotEqual(done.returncode, 0)
         self.assert_words("A package has every reader, and this build is without: S3 (libcurl 7.88 or newer and pyarrow",
                           done.stderr)
+        self.assert_words("ONNX (protobuf 3.21 or newer: ./launch/setup.sh run)", done.stderr)
         for command in ["s3", "hdfs", "kafka"]:
             self.assert_words(f": ./launch/setup.sh {command})", done.stderr)
         self.assertNotIn("Parquet", done.stderr)
@@ -125,12 +127,18 @@ class Archive(InstalledTest):
             for path in re.findall(r"R(?:UN)?PATH\).*\[(.*)\]", dynamic):
                 self.assertTrue(all(part.startswith("$ORIGIN") for part in path.split(":")), f"{file.name}: {path}")
 
+    def test_has_the_pages_that_its_readme_names(self):
+        folder = unpacked() / "share/satrap"
+        named = set(re.findall(r"\]\((docs/[^)#]+)", (folder / "README.md").read_text()))
+        self.assertGreater(len(named), 10)
+        self.assertEqual([], sorted(name for name in named if not (folder / name).is_file()))
+
     def test_has_licences(self):
         licences = {file.name for file in (unpacked() / "share/satrap").rglob("*") if file.is_file()}
         self.assertLessEqual({"LICENSE", "README.md"}, licences)
         self.assertIn("arrow.txt", licences)
         if shutil.which("dpkg-query"):
-            for package in ["libgloo", "librdkafka", "libcurl"]:
+            for package in ["libgloo", "libprotobuf-lite", "librdkafka", "libcurl"]:
                 self.assertTrue(any(name.startswith(package) for name in licences), package)
 
 
@@ -154,8 +162,8 @@ class DebianPackage(InstalledTest):
     def test_depends_on_libraries_and_brings_none(self):
         fields = run("dpkg-deb", "--field", package("DEB", ".deb"))
         depends = re.search(r"^Depends: (.*)$", fields, re.M).group(1)
-        for name in ["libc6", "libcurl4", "libfmt", "libgloo", "librdkafka1", "libspdlog", "libssl3", "libyaml-cpp",
-                     "python3 (>= 3.11)"]:
+        for name in ["libc6", "libcurl4", "libfmt", "libgloo", "libprotobuf-lite32", "librdkafka1", "libspdlog", "libssl3",
+                     "libyaml-cpp", "python3 (>= 3.11)"]:
             self.assertIn(name, depends)
         self.assertNotIn("cuda", depends)
         files = run("dpkg-deb", "--contents", package("DEB", ".deb"))

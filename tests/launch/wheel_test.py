@@ -93,16 +93,17 @@ class BesideAnotherPyarrow(WheelTest):
     def test_python_imports_both_without_pytorch(self):
         self.assertFalse((self.packages / "torch").exists())
         self.check_parquet(self.BIN / "python")
+        self.satrap("satrap", "export", "--checkpoint", "parquet", "--out", "model")
         said = self.python("""
 import pyarrow.parquet, satrap
 print(pyarrow.__version__, pyarrow.parquet.read_table("rows.parquet").num_rows)
 print(satrap.read_metrics("parquet")["train.loss"].size > 0)
 try:
-    satrap.Scorer("nowhere")
+    satrap.Scorer("model")
 except ImportError as error:
     print(error)
 """)
-        self.assertRegex(said, r"^19\.0\.1 2000\nTrue\nsatrap\.Scorer needs PyTorch, .* pip install 'satrap\[torch\]'")
+        self.assertRegex(said, r"^19\.0\.1 2000\nTrue\nsatrap\.Scorer needs onnxruntime .*: pip install onnxruntime\n")
 
     def test_one_process_has_the_libraries_of_both(self):
         self.check_parquet(self.BIN / "python")

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "src/loader/loader_wire.h"
 #include "tests/support/temporary_directory.h"
 
@@ -19,12 +19,13 @@ using std::chrono::seconds;
 using Numbers = std::vector<std::int64_t>;
 
 /// Counts what is asked of the store behind it.
-class CountingStore : public net::PrefixStore {
+class CountingStore : public net::PrefixRendezvous {
  public:
-  explicit CountingStore(std::shared_ptr<net::Store> store) : PrefixStore("", std::move(store)) {}
+  explicit CountingStore(std::shared_ptr<net::Rendezvous> store)
+      : PrefixRendezvous("", std::move(store)) {}
   std::optional<std::string> get(const std::string& key) override {
     ++num_gets;
-    return PrefixStore::get(key);
+    return PrefixRendezvous::get(key);
   }
 
   int num_gets = 0;
@@ -44,8 +45,8 @@ class LoaderListTest : public testing::Test {
   }
 
   const TemporaryDirectory folder_;
-  const std::shared_ptr<CountingStore> store_ =
-      std::make_shared<CountingStore>(std::make_shared<net::FileStore>(folder_.path() + "/store"));
+  const std::shared_ptr<CountingStore> store_ = std::make_shared<CountingStore>(
+      std::make_shared<net::FileRendezvous>(folder_.path() + "/store"));
   const LoaderList::Clock::time_point start_ = LoaderList::Clock::now();
   LoaderList list_{store_};
 };

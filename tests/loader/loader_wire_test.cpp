@@ -30,7 +30,7 @@ class FalseLoader {
 
   FalseLoader(
       const net::Endpoint& endpoint,
-      net::Store& store,
+      net::Rendezvous& store,
       const Answer& answer,
       const Answer& opened = [] { return std::vector<std::byte>(); })
       : store_(store),
@@ -52,7 +52,7 @@ class FalseLoader {
   int num_opened() const { return num_opened_; }
 
  private:
-  net::Store& store_;
+  net::Rendezvous& store_;
   const std::int64_t number_;
   std::atomic<int> num_opened_{0};
   const net::Server server_;
@@ -101,11 +101,12 @@ TEST_F(LoaderWireTest, PiecesOfATopicThatDoNotFollowAreRefused) {
   place.row = 40;
   place.partitions = {{.first = 0, .next = 7, .end = 7}, {.first = 0, .next = 3, .skip = 1}};
   data::DataConfig config = config_;
-  config.kafka.position = std::make_shared<const data::TopicPosition>(place);
+  config.train.path = {"kafka://nowhere:1/clicks"};
+  const data::Dataset data = data::Dataset(config).starting_at(place);
   const auto take = [&](const data::RowDelivery& sent) {
     const FalseLoader loader(loader_end_, *store_, [&] { return bytes_of(sent); });
     data::RowDelivery delivery;
-    const auto deliveries = rank_side(/*timeout_ms=*/1).opener()(config, {.first_row = 40});
+    const auto deliveries = rank_side(/*timeout_ms=*/1).opener()(data, {.first_row = 40});
     return deliveries->next(delivery) && delivery.end_row == 42;
   };
   EXPECT_TRUE(take(two_rows()));
@@ -139,7 +140,8 @@ TEST_F(LoaderWireTest, ADeadLoaderDoesNotInterruptTheOthers) {
     sent.end_row = ++end_row;
     return bytes_of(sent);
   });
-  const auto deliveries = rank_side(kTimeoutMs, /*look_every_ms=*/0).opener()(config_, {});
+  const auto deliveries =
+      rank_side(kTimeoutMs, /*look_every_ms=*/0).opener()(data::Dataset(config_), {});
   data::RowDelivery delivery;
   ASSERT_TRUE(deliveries->next(delivery));
   leave_dead_entry();
@@ -173,7 +175,7 @@ TEST_F(LoaderWireTest, RowsMayTakeLongerThanTheWaitForALoader) {
     while (!late.has_passed()) std::this_thread::yield();
     return bytes_of(end);
   });
-  const auto deliveries = rank_side(/*timeout_ms=*/1).opener()(config_, {});
+  const auto deliveries = rank_side(/*timeout_ms=*/1).opener()(data::Dataset(config_), {});
   data::RowDelivery delivery;
   EXPECT_TRUE(deliveries->next(delivery));
   EXPECT_TRUE(delivery.is_end);
@@ -227,7 +229,7 @@ TEST_F(LoaderWireTest, ARequestOfAStrangerIsRefused) {
     return ErrorCode::kInternal;
   };
   constexpr std::size_t kNumber = sizeof(std::int64_t);
-  const std::string good = to_bytes({config_, 1, {}});
+  const std::string good = to_bytes({.config = config_, .num_ranks = 1, .pass = {}});
   EXPECT_NO_THROW(call(kOpen, good));
   for (std::size_t size = 0; size < 11 * kNumber; size += 5) {
     EXPECT_THROW(call(kOpen, good.substr(0, size)), net::NetError) << size;

@@ -13,10 +13,10 @@
 #include <gtest/gtest.h>
 
 #include "satrap/core/text.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/loader/loader_server.h"
 #include "satrap/loader/loaders.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "src/loader/loader_wire.h"
 #include "tests/support/temporary_directory.h"
 
@@ -41,8 +41,8 @@ inline std::string text_of(const data::Batch& batch) {
 /// A file with rows, some of which are bad, and loaders for it: threads of this process.
 class LoadersTest : public testing::Test {
  protected:
-  LoadersTest() : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {
-    config_.format = "csv";
+  LoadersTest() : store_(std::make_shared<net::FileRendezvous>(folder_.path() + "/store")) {
+    config_.format = data::DataFormat::kCsv;
     config_.schema.numeric.emplace_back().name = "n";
     config_.schema.features.emplace_back().name = "c";
     config_.batch_size = 7;
@@ -92,8 +92,8 @@ class LoadersTest : public testing::Test {
 
   std::unique_ptr<data::BatchSource> open(data::ReadOptions options) {
     const data::Schema schema = data::resolve_schema(config_);
-    return data::open_batches(config_, schema, data::fixed_transforms(schema), data::Role::kTrain,
-                              options);
+    return data::open_batches(data::Dataset(config_), data::fixed_transforms(schema),
+                              data::Role::kTrain, options);
   }
 
   struct Run {
@@ -125,7 +125,7 @@ class LoadersTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  std::shared_ptr<net::FileStore> store_;
+  std::shared_ptr<net::FileRendezvous> store_;
   data::DataConfig config_;
   net::Endpoint loader_end_{with_token()};
   std::vector<std::unique_ptr<LoaderServer>> loaders_;

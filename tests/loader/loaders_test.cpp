@@ -103,9 +103,9 @@ TEST_F(LoadersTest, NoLoaderWithinTheTimeoutIsAnError) {
 
 TEST_F(LoadersTest, AnErrorOfTheLoadersReaderIsTheRanks) {
   start_loaders(2);
-  config_.on_bad_row = "stop";
+  config_.on_bad_row = data::OnBadRow::kStop;
   EXPECT_THROW(read(by_loaders()), Error);
-  config_.on_bad_row = "skip";
+  config_.on_bad_row = data::OnBadRow::kSkip;
   std::ofstream(config_.train.path[1]) << "other,columns\n1,2\n";
   const auto source = open(by_loaders());
   data::Batch batch;
@@ -140,9 +140,9 @@ TEST_F(LoadersTest, APassOfAFileThatIsNotThereIsItsError) {
   config_.train.path = {folder_.path() + "/c.csv"};
   data::ReadOptions options = by_loaders({.prefetch_batches = 1});
   const auto opened = options.open_deliveries;
-  options.open_deliveries = [&](const data::DataConfig& config, const data::RowPass& pass) {
-    std::filesystem::remove(config.train.path[0]);
-    return opened(config, pass);
+  options.open_deliveries = [&](const data::Dataset& data, const data::RowPass& pass) {
+    std::filesystem::remove(data.config().train.path[0]);
+    return opened(data, pass);
   };
   EXPECT_THROW(read(options), Error);
 }

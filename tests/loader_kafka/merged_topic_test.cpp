@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/topic.h"
 #include "satrap/loader/loader_server.h"
 #include "satrap/loader/loaders.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "src/loader/merged_streams.h"
 #include "tests/data_kafka/mock_broker.h"
 #include "tests/support/temporary_directory.h"
@@ -26,11 +26,11 @@ constexpr std::int64_t kWaitMs = 300'000;
 
 class MergedTopicTest : public testing::Test {
  protected:
-  MergedTopicTest() : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {
+  MergedTopicTest() : store_(std::make_shared<net::FileRendezvous>(folder_.path() + "/store")) {
     config_.train.path = {broker_.url("clicks")};
     config_.schema.header = false;
     config_.schema.columns = {"label", "id"};
-    config_.schema.features = {data::FeatureConfig{.name = "id", .type = "int"}};
+    config_.schema.features = {data::FeatureConfig{.name = "id", .type = data::IdType::kInt}};
     config_.kafka.timeout = "10min";
     broker_.create("clicks", kTopicPartitions);
     for (int partition = 0; partition < kTopicPartitions; ++partition) write(partition);
@@ -67,7 +67,6 @@ class MergedTopicTest : public testing::Test {
   std::unique_ptr<data::BatchSource> open(bool by_loaders,
                                           const data::TopicPosition& place,
                                           data::ReadOptions options = {}) {
-    config_.kafka.position = std::make_shared<const data::TopicPosition>(place);
     options.batch_size = 7;
     if (by_loaders) {
       rank_side_ =
@@ -79,8 +78,8 @@ class MergedTopicTest : public testing::Test {
       options.open_deliveries = rank_side_->opener();
     }
     const data::Schema schema = data::resolve_schema(config_);
-    return data::open_batches(config_, schema, data::fixed_transforms(schema), data::Role::kTrain,
-                              options);
+    return data::open_batches(data::Dataset(config_).starting_at(place),
+                              data::fixed_transforms(schema), data::Role::kTrain, options);
   }
 
   static void take(data::BatchSource& source, std::vector<std::uint64_t>& ids, std::size_t most) {
@@ -99,7 +98,7 @@ class MergedTopicTest : public testing::Test {
   data::MockBroker broker_;
   std::mt19937 random_{5};
   int rows_ = 0;
-  std::shared_ptr<net::FileStore> store_;
+  std::shared_ptr<net::FileRendezvous> store_;
   data::DataConfig config_;
   net::Endpoint loader_end_{net::EndpointOptions{.token = "secret"}};
   std::vector<std::unique_ptr<LoaderServer>> loaders_;

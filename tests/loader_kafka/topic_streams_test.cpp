@@ -16,11 +16,11 @@
 
 #include <gmock/gmock.h>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/topic.h"
 #include "satrap/loader/loader_server.h"
 #include "satrap/loader/loaders.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "tests/data_kafka/mock_broker.h"
 #include "tests/support/temporary_directory.h"
 
@@ -35,13 +35,13 @@ net::EndpointOptions token() { return {.token = "secret"}; }
 
 class TopicStreamsTest : public testing::Test {
  protected:
-  TopicStreamsTest() : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {
+  TopicStreamsTest() : store_(std::make_shared<net::FileRendezvous>(folder_.path() + "/store")) {
     config_.train.path = {broker_.url("clicks")};
     config_.schema.header = false;
     config_.schema.columns = {"label", "id"};
-    config_.schema.features = {data::FeatureConfig{.name = "id", .type = "int"}};
+    config_.schema.features = {data::FeatureConfig{.name = "id", .type = data::IdType::kInt}};
     config_.kafka.timeout = "10min";
-    config_.kafka.end = "never";
+    config_.kafka.end = data::TopicEnd::kNever;
     broker_.create("clicks", kPartitions);
   }
 
@@ -80,12 +80,11 @@ class TopicStreamsTest : public testing::Test {
 
   std::unique_ptr<data::BatchSource> open(const data::TopicPosition& start,
                                           data::ReadOptions options = {}) {
-    config_.kafka.position = std::make_shared<const data::TopicPosition>(start);
     options.batch_size = 7;
     options.start = {.next_row = start.row, .rows_read = start.row};
     const data::Schema schema = data::resolve_schema(config_);
-    return data::open_batches(config_, schema, data::fixed_transforms(schema), data::Role::kTrain,
-                              options);
+    return data::open_batches(data::Dataset(config_).starting_at(start),
+                              data::fixed_transforms(schema), data::Role::kTrain, options);
   }
   std::unique_ptr<data::BatchSource> open_by_loaders(const data::TopicPosition& start) {
     return open(start, {.stop = &stop_, .open_deliveries = rank_side().opener()});
@@ -110,7 +109,7 @@ class TopicStreamsTest : public testing::Test {
   TemporaryDirectory folder_;
   data::MockBroker broker_;
   std::mt19937 random_{5};
-  std::shared_ptr<net::FileStore> store_;
+  std::shared_ptr<net::FileRendezvous> store_;
   data::DataConfig config_;
   std::atomic<bool> stop_{false};
   net::Endpoint loader_end_{token()};
@@ -198,7 +197,7 @@ TEST_F(TopicStreamsTest, AStopEndsAWaitForMessages) {
 TEST_F(TopicStreamsTest, ATopicOfBadRowsAloneIsToldOf) {
   broker_.write("clicks", 0, {"bad,1", "bad,2", "bad,3"});
   start_loaders(2);
-  config_.on_bad_row = "stop";
+  config_.on_bad_row = data::OnBadRow::kStop;
   const auto source = open_by_loaders(data::begin_topic(config_));
   data::Batch batch;
   try {

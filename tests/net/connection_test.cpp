@@ -35,24 +35,6 @@ TEST_P(SizesTest, RequestComesBackWhole) {
   }
 }
 
-TEST_P(SizesTest, AnAnswerMayTurnOutShorter) {
-  const Bytes whole = some_bytes(GetParam());
-  std::size_t size = 0;
-  const auto server = serve([&](std::unique_ptr<ServerCall>& call) {
-    std::ranges::copy(whole, call->reply_space(std::ssize(whole)).begin());
-    call->send(static_cast<std::int64_t>(size));
-  });
-  Connection connection = connect();
-  for (const std::size_t bytes :
-       {whole.size(), whole.size() / 2, whole.size() / 10'000, std::size_t{0}}) {
-    size = bytes;
-    const Bytes wanted(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
-    Bytes received(whole.size());
-    EXPECT_EQ(copy_of(connection.call(7, request({}), received, soon()).wait()), wanted);
-    EXPECT_EQ(copy_of(connection.call_for_any_size(7, request({}), soon()).wait()), wanted);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Bytes,
                          SizesTest,
                          testing::Values(0,

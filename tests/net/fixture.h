@@ -17,7 +17,7 @@
 
 #include "satrap/net/connection.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/net/net_error.h"
 #include "satrap/net/server.h"
 #include "tests/support/temporary_directory.h"
@@ -108,7 +108,7 @@ inline void echo(std::unique_ptr<ServerCall>& call) { call->reply(call->payload(
 /// A store in a folder, and an endpoint for the server and one for the client, as in two processes.
 class NetTest : public testing::Test {
  protected:
-  NetTest() : store_(std::make_shared<FileStore>(folder_.path())) {}
+  NetTest() : store_(std::make_shared<FileRendezvous>(folder_.path())) {}
 
   static EndpointOptions options() {
     EndpointOptions options;
@@ -128,7 +128,7 @@ class NetTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  std::shared_ptr<FileStore> store_;
+  std::shared_ptr<FileRendezvous> store_;
   Endpoint server_end_{options()};
   Endpoint client_end_{options()};
 };

@@ -1,5 +1,5 @@
 // How Link handles what Gloo does to a process whose peer is broken, dead or hostile: one test per
-// case measured on unmodified Gloo (the letters are those of src/net/README.md). Peers are raw
+// case measured on unmodified Gloo (the letters are those of src/net/gloo.md). Peers are raw
 // Gloo.
 #include "src/net/link.h"
 

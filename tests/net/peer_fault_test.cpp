@@ -22,7 +22,7 @@ EndpointOptions quick_heartbeats() {
 // never answered; op 4 adds the number to a sum in the store's folder, once per request, and
 // returns it.
 void run_server(const std::string& folder) {
-  FileStore store(folder);
+  FileRendezvous store(folder);
   const Endpoint endpoint(quick_heartbeats());
   std::mutex mutex;
   std::vector<std::unique_ptr<ServerCall>> kept;
@@ -43,7 +43,7 @@ const PeerRole kServer("server", run_server);
 
 // A client in another process that sends 16 MiB requests until it is killed.
 void run_client(const std::string& folder) {
-  FileStore store(folder);
+  FileRendezvous store(folder);
   const Endpoint endpoint(quick_heartbeats());
   Connection connection(endpoint, store, "shard", "victim", soon());
   const RequestBuffer request(endpoint, 16 << 20);
@@ -59,7 +59,7 @@ class PeerFaultTest : public testing::Test {
   Connection connect() { return {endpoint_, *store_, "shard", "test", soon()}; }
 
   TemporaryDirectory folder_;
-  std::shared_ptr<FileStore> store_ = std::make_shared<FileStore>(folder_.path());
+  std::shared_ptr<FileRendezvous> store_ = std::make_shared<FileRendezvous>(folder_.path());
   Endpoint endpoint_{quick_heartbeats()};
 };
 

@@ -89,7 +89,7 @@ TEST_F(ClusterTest, GroupsAreOfAllRanksInTheirOrder) {
 
 TEST_F(ClusterTest, TheChiefGivesSignsOfLifeWhileItPreparesTheStart) {
   threads_.run(2, [&](Cluster& cluster) {
-    net::PrefixStore store("start-1/", cluster.store());
+    net::PrefixRendezvous store("start-1/", cluster.store());
     const std::string shared =
         cluster.share([&] { return store.wait("signs-of-life", cluster.deadline()); });
     EXPECT_GT(std::stoll(shared), 0);

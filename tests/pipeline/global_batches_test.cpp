@@ -54,7 +54,7 @@ class NoRows : public data::BatchSource {
 TEST(GlobalBatches, ABatchWithoutRowsIsOfTheSchemaAllTheSame) {
   const TemporaryDirectory directory;
   job::JobConfig job;
-  job.embedding.store = "ps";
+  job.embedding.store = job::StoreKind::kPs;
   job::ClusterConfig ranks;
   ranks.num_ranks = 2;
   ranks.num_shards = 1;

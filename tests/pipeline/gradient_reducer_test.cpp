@@ -12,7 +12,7 @@
 #include "satrap/core/error.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/net/net_error.h"
 #include "tests/support/temporary_directory.h"
 
@@ -41,7 +41,7 @@ class GradientReducerTest : public testing::Test {
 
  private:
   const TemporaryDirectory directory_;
-  net::FileStore store_{directory_.path()};
+  net::FileRendezvous store_{directory_.path()};
   int num_groups_ = 0;
 };
 

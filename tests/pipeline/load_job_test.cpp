@@ -40,13 +40,14 @@ class LoadJob : public testing::Test {
 
 TEST_F(LoadJob, ReadsAFileWithOverrides) {
   const job::JobConfig config = load({"tables.default.dim=8", "train.precision=fp32"});
-  EXPECT_EQ(config.model.type, "dlrm");
+  EXPECT_EQ(config.model.type, job::ModelType::kDlrm);
   EXPECT_EQ(config.tables.at("default").dim, 8);
-  EXPECT_EQ(config.train.precision, "fp32");
+  EXPECT_EQ(config.train.precision, job::Precision::kFp32);
 }
 
 TEST_F(LoadJob, AutoBecomesAPrecisionOfThisMachine) {
-  EXPECT_THAT(load({"train.precision=auto"}).train.precision, AnyOf("fp32", "bf16"));
+  EXPECT_THAT(load({"train.precision=auto"}).train.precision,
+              AnyOf(job::Precision::kFp32, job::Precision::kBf16));
 }
 
 TEST_F(LoadJob, AModelThatDoesNotFitTheFeaturesIsRefused) {

@@ -47,11 +47,6 @@ class ModelOfRanks : public testing::Test {
   ThreadPool pool_{1};
 };
 
-TEST_F(ModelOfRanks, OnSeveralNodesHasNoExclusiveCache) {
-  EXPECT_THAT(refusal(4, 2, "embedding.cache.policy=exclusive"),
-              AllOf(HasSubstr("embedding.cache.memory: "), HasSubstr("on one node, but 2 of 4")));
-}
-
 TEST_F(ModelOfRanks, HasACacheOfAtMost64) {
   EXPECT_THAT(refusal(65, 65, "seed=1"),
               AllOf(HasSubstr("embedding.cache.memory: "), HasSubstr("at most 64 ranks")));

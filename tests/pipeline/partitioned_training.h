@@ -58,7 +58,7 @@ class BorrowedTables final : public EmbeddingTables {
   const std::function<void()> before_snapshot_;
 };
 
-/// Ranks that train two row groups in a partitioned cache before tables of this process. The
+/// Ranks that train two table groups in a partitioned cache before tables of this process. The
 /// gradient of the pooled rows is their distance from a number of the example.
 class PartitionedTraining {
  public:

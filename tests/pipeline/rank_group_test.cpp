@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "satrap/dense/dense_network.h"
 #include "satrap/pipeline/stages.h"
 #include "tests/pipeline/rank_threads.h"
 
@@ -21,7 +22,7 @@ class SmallNetwork {
  public:
   explicit SmallNetwork(std::int64_t num_parameters, std::uint64_t seed = 1)
       : network_(
-            dense::DenseNetwork::create({.type = "logistic"},
+            dense::DenseNetwork::create({.type = job::ModelType::kLogistic},
                                         {},
                                         dense::Precision::kFp32,
                                         {.num_numeric = num_parameters - 1, .field_widths = {1}},

@@ -14,7 +14,7 @@ namespace satrap::pipeline {
 /// Ranks of one job on shards that get no requests, each rank in its own thread.
 class RankThreads {
  public:
-  RankThreads() { job.embedding.store = "ps"; }
+  RankThreads() { job.embedding.store = job::StoreKind::kPs; }
 
   job::ClusterConfig config(std::int64_t rank, std::int64_t num_ranks) const {
     job::ClusterConfig config;

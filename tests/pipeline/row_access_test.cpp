@@ -16,9 +16,9 @@
 #include "satrap/core/error.h"
 #include "satrap/embedding/cached_rows.h"
 #include "satrap/embedding/table_rows.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/pipeline/shard_rows.h"
-#include "satrap/pipeline/shared_rows.h"
+#include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
 #include "satrap/table/table_row_store.h"
 #include "tests/embedding/embedding_oracle.h"
@@ -40,6 +40,7 @@ class RowsHome {
   virtual embedding::RowAccess& access() = 0;
   virtual table::RowStore& store() = 0;
   virtual void wait_applied(std::int64_t step) = 0;
+  virtual void flush() {}  // for reading
   virtual std::int64_t num_rows() = 0;
 };
 
@@ -81,25 +82,15 @@ class OnShards final : public RowsHome {
  public:
   OnShards(std::int64_t num_shards,
            const std::vector<job::FeatureSpec>& features,
-           const std::vector<table::TableSpec>& specs,
-           std::int64_t bytes_of_copies = 0)
-      : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {
+           const std::vector<table::TableSpec>& specs)
+      : store_(std::make_shared<net::FileRendezvous>(folder_.path() + "/store")) {
     for (std::int64_t s = 0; s < num_shards; ++s) {
       servers_.push_back(std::make_unique<ps::ShardServer>(
           server_end_, *store_, specs, kTablesSeed,
           ps::ShardServerOptions{.shard = s, .num_shards = num_shards}));
     }
-    client_ = std::make_unique<ps::ShardClient>(
-        client_end_, store_, specs, kTablesSeed,
-        ps::ShardClient::Options{.num_shards = num_shards, .timeout_ms = 60'000});
-    if (bytes_of_copies > 0) {
-      // With a bound above 0 a copy may be older than the definition.
-      client_->begin({.session = 5, .num_ranks = 1, .staleness = 0, .keeps_copies = true});
-      access_ = std::make_unique<SharedRows>(
-          features, specs, *client_, *device_, pool_,
-          embedding::SharedCache::Options{.memory_bytes = bytes_of_copies, .max_in_flight = 4});
-      return;
-    }
+    client_ = ps::ShardClient::create(client_end_, store_, specs, kTablesSeed,
+                                      {.num_shards = num_shards, .timeout_ms = 60'000});
     client_->begin({.session = 5, .num_ranks = 1, .staleness = 1});
     access_ = std::make_unique<ShardRows>(features, specs, *client_, pool_);
   }
@@ -121,11 +112,10 @@ class OnShards final : public RowsHome {
 
   const TemporaryDirectory folder_;
   ThreadPool pool_{kThreads};
-  std::shared_ptr<net::FileStore> store_;
+  std::shared_ptr<net::FileRendezvous> store_;
   net::Endpoint server_end_{options()}, client_end_{options()};
   std::vector<std::unique_ptr<ps::ShardServer>> servers_;
   std::unique_ptr<ps::ShardClient> client_;
-  const std::unique_ptr<backend::Device> device_ = backend::make_host_device();
   std::unique_ptr<embedding::RowAccess> access_;
 };
 
@@ -148,6 +138,7 @@ class Cached final : public RowsHome {
   embedding::RowAccess& access() override { return access_; }
   table::RowStore& store() override { return home_->store(); }
   void wait_applied(std::int64_t) override {}
+  void flush() override { access_.flush(); }
   std::int64_t num_rows() override { return home_->num_rows(); }
 
  private:
@@ -177,7 +168,6 @@ std::vector<job::FeatureSpec> features() {
 struct PlaceOfRows {
   int num_shards;  // 0: tables in this process
   std::int64_t cache_bytes;
-  bool is_shared = false;  // the cache has copies
 };
 
 constexpr std::int64_t kSmallestCache = 3 * 32 * (192 + 18);  // about a set for each table
@@ -185,14 +175,13 @@ constexpr std::int64_t kSmallestCache = 3 * 32 * (192 + 18);  // about a set for
 class RowAccessContract : public testing::TestWithParam<PlaceOfRows> {
  protected:
   RowAccessContract() : oracle_tables_(make_tables()), oracle_(features(), pointers()) {
-    const auto [num_shards, cache_bytes, is_shared] = GetParam();
+    const auto [num_shards, cache_bytes] = GetParam();
     if (num_shards == 0) {
       home_ = std::make_unique<InTables>(features(), specs());
     } else {
-      home_ =
-          std::make_unique<OnShards>(num_shards, features(), specs(), is_shared ? cache_bytes : 0);
+      home_ = std::make_unique<OnShards>(num_shards, features(), specs());
     }
-    if (cache_bytes > 0 && !is_shared) {
+    if (cache_bytes > 0) {
       home_ = std::make_unique<Cached>(std::move(home_), cache_bytes, features(), specs());
     }
     planner_ = std::make_unique<embedding::Planner>(access().layout(), access().pool());
@@ -233,7 +222,8 @@ class RowAccessContract : public testing::TestWithParam<PlaceOfRows> {
   }
 
   Lookup read(const data::Batch& batch) {
-    if (!reader_) reader_ = access().make_rows();
+    home_->flush();
+    if (!reader_) reader_ = access().reader().make_rows();
     reader_->read(*planner_, batch);
     return pool(*reader_, batch);
   }
@@ -288,23 +278,19 @@ class RowAccessContract : public testing::TestWithParam<PlaceOfRows> {
 };
 
 std::string name_of(const testing::TestParamInfo<PlaceOfRows>& place) {
-  const auto [num_shards, cache_bytes, is_shared] = place.param;
+  const auto [num_shards, cache_bytes] = place.param;
   const char* const cache = cache_bytes == 0                ? ""
                             : cache_bytes == kSmallestCache ? "SmallestCache"
                                                             : "Cache";
-  return concat(num_shards == 0 ? "Tables" : concat("Shards", num_shards),
-                is_shared ? "Shared" : "", cache);
+  return concat(num_shards == 0 ? "Tables" : concat("Shards", num_shards), cache);
 }
 
-/// Where the bound is above 0: a copy may be older than the definition then.
 class RowAccessAhead : public RowAccessContract {};
 
 constexpr PlaceOfRows kPlaces[] = {
     {0, 0}, {1, 0}, {3, 0}, {0, kSmallestCache}, {0, 1 << 20}, {1, kSmallestCache}, {3, 1 << 20}};
-constexpr PlaceOfRows kSharedPlaces[] = {{1, kSmallestCache, true}, {3, 1 << 20, true}};
 
 INSTANTIATE_TEST_SUITE_P(Places, RowAccessContract, testing::ValuesIn(kPlaces), name_of);
-INSTANTIATE_TEST_SUITE_P(Shared, RowAccessContract, testing::ValuesIn(kSharedPlaces), name_of);
 INSTANTIATE_TEST_SUITE_P(Places, RowAccessAhead, testing::ValuesIn(kPlaces), name_of);
 
 TEST_P(RowAccessContract, TrainsAsTheDefinitionBitForBit) {

@@ -5,7 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
+#include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
 #include "tests/pipeline/driver_fixture.h"
 #include "tests/support/temporary_directory.h"
@@ -22,12 +23,12 @@ using testing::Not;
 /// The rows are fakes: the shard is asked only for its progress.
 class ShardDriverTest : public DriverTest {
  protected:
-  ShardDriverTest() { client_.begin({.session = 5, .num_ranks = 1, .staleness = 2}); }
+  ShardDriverTest() { client_->begin({.session = 5, .num_ranks = 1, .staleness = 2}); }
 
   /// Call it once.
   ShardDriver& start(const StepDriver::Options& options) {
     StepQueue& queue = make_queue(options);
-    driver_ = std::make_unique<ShardDriver>(queue, access_, client_, options, timers_);
+    driver_ = std::make_unique<ShardDriver>(queue, access_, *client_, options, timers_);
     return *driver_;
   }
 
@@ -49,11 +50,12 @@ class ShardDriverTest : public DriverTest {
   }
 
   const TemporaryDirectory directory_;
-  const std::shared_ptr<net::FileStore> store_ =
-      std::make_shared<net::FileStore>(directory_.path() + "/store");
+  const std::shared_ptr<net::FileRendezvous> store_ =
+      std::make_shared<net::FileRendezvous>(directory_.path() + "/store");
   const net::Endpoint server_end_{{}}, client_end_{{}};
   ps::ShardServer server_{server_end_, *store_, tables(), 7, {}};
-  ps::ShardClient client_{client_end_, store_, tables(), 7, {.timeout_ms = 60'000}};
+  const std::unique_ptr<ps::ShardClient> client_ =
+      ps::ShardClient::create(client_end_, store_, tables(), 7, {.timeout_ms = 60'000});
   std::unique_ptr<ShardDriver> driver_;
 };
 

@@ -74,15 +74,22 @@ class AutoDevice(Programs):
         self.train(ON_GPU, "cpu", "device=cpu")
         self.assertEqual(self.devices("cpu"), ("cpu", "cpu", False))
 
-    def test_a_job_that_the_gpu_cannot_run_says_why(self):
+    def test_a_job_whose_network_alone_could_be_on_the_gpu(self):
         for setting, why in (("tables.default.ttl_steps=10", "table 'default' has capacity_rows, ttl_steps"),
-                             ("embedding.cache.memory=0", "embedding.cache.memory")):
+                             ("embedding.cache.memory=0", "embedding.cache.memory is 0")):
             with self.subTest(setting):
-                said = self.train(ON_GPU, "cpu", setting, "--overwrite")
-                self.assertEqual(self.devices("cpu"), ("cpu", "cpu", False))
+                said = self.train(ON_GPU, "narrow", setting, "model.bottom=[8]", "--overwrite")
+                self.assertEqual(self.devices("narrow"), ("cpu", "cpu", False))
                 lines = [line for line in said.splitlines() if "device: auto is cpu" in line]
                 self.assertEqual(len(lines), 1, said)
                 self.assertIn(why, lines[0])
+                said = self.train(ON_GPU, "wide", setting, "model.top=[256]", "--overwrite")
+                self.assertEqual(self.devices("wide"), ("cuda", "cuda", False))
+                lines = [line for line in said.splitlines() if "the GPU computes the network alone" in line]
+                self.assertEqual(len(lines), 1, said)
+                self.assertIn(why, lines[0])
+                self.train(ON_CPU, "same", setting, "model.top=[256]", "--overwrite")
+                self.assertEqual(self.digest("same"), self.digest("wide"))
 
     def test_a_job_goes_on_where_it_is_resumed(self):
         for program in (ON_CPU, ON_GPU):
@@ -120,14 +127,22 @@ class AutoDevice(Programs):
         shown = self.run_program(ON_CPU, "eval", "--checkpoint", "simt", "device=cuda", "train.precision=tf32").stdout
         self.assertEqual(shown.splitlines()[1:], results[0][1])  # tf32 is for training on a GPU
 
-    def test_the_first_example_of_the_readme_runs_as_it_stands(self):
-        text = (SOURCE / "README.md").read_text()
+    def test_the_example_in_criteos_format_runs_as_it_stands(self):
+        text = (SOURCE / "docs/data.md").read_text()
         (self.dir / "criteo.yaml").write_text(re.search(r"<< 'YAML'\n(.*?)^YAML$", text, re.S | re.M).group(1))
         self.run_program(ON_GPU, "data", "generate", "--rows", 3000, "--scale", 0.0001, "--out", "train.tsv",
                          "--eval-rows", 300, "--eval-out", "eval.tsv")
         self.run_program(ON_GPU, "train", "criteo.yaml")
         self.assertEqual(self.devices("runs/criteo"), ("cuda", "cuda", True))
         self.run_program(ON_GPU, "eval", "criteo.yaml", "--checkpoint", "runs/criteo")
+
+    def test_the_job_of_the_page_of_gpus_runs_as_it_stands(self):
+        text = (SOURCE / "docs/gpus.md").read_text()
+        (self.dir / "gpu.yaml").write_text(re.search(r"```yaml\n(# gpu.yaml\n.*?)```", text, re.S).group(1))
+        rows = (f"{i * 7 % 5 // 4},{i % 41}.5,u{i % 97},{i % 31},{i % 3}\n" for i in range(6000))
+        (self.dir / "clicks.csv").write_text("clicked,price,user,item,country\n" + "".join(rows))
+        self.run_program(ON_GPU, "train", "gpu.yaml")
+        self.assertEqual(self.devices("runs/gpu"), ("cuda", "cuda", True))
 
     def test_the_launcher_alone_uses_every_gpu(self):
         (self.dir / "programs").mkdir()

@@ -91,7 +91,7 @@ class ChangedData(unittest.TestCase):
             job = self.job("elsewhere-run", bin_dir=programs)
             status, output = self.run_job(job, "--resume-from", str(checkpoint))
             self.assertEqual(status, 2, output)
-            self.assertIn("rank 1 sees other training files than rank 0", output)
+            self.assertIn("rank 1 sees other data files than rank 0", output)
             self.assertIn("data/p3.tsv", output)
             self.assertEqual(job.restarts(), 0)
 

@@ -16,17 +16,28 @@ import unittest.mock
 
 import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import python_onnx  # noqa: E402
 import python_torch  # noqa: E402
 
-python_torch.require()
-import torch  # noqa: E402
+# What can be computed here, by the format of the network.
+WHY_NOT = {"onnx": python_onnx.WHY_NOT, "torchscript": python_torch.WHY_NOT}
+FORMATS = [name for name, why_not in WHY_NOT.items() if not why_not]
+if not FORMATS:
+    print(f"skipped: {WHY_NOT}")
+    sys.exit(77)
+try:
+    import onnx
+except ImportError:
+    onnx = None  # the checker of the format is not asked
 
 SATRAP = os.environ["SATRAP_BIN"]
 SOURCE = pathlib.Path(os.environ["SATRAP_SOURCE_DIR"])
 TOLERANCE = 1e-6
+FILES = {"onnx": "dense.onnx", "torchscript": "dense.pt"}
 
 sys.path.insert(0, str(SOURCE / "python"))
 from satrap import Scorer  # noqa: E402
+from satrap.network import load_network  # noqa: E402
 from satrap.tables import Table  # noqa: E402
 
 CRITEO = """\
@@ -43,7 +54,7 @@ model: {model}
 dense_optimizer: {{type: adam, lr: 0.005}}
 train: {{mode: sync, precision: fp32, threads: 1}}
 """
-# Every model must be listed: its TorchScript is compared with its own forward pass.
+# Every model must be listed: its network as it is exported is compared with its own forward pass.
 MODELS = {
     "logistic": (1, "{type: logistic}"),
     "fm": (4, "{type: fm}"),
@@ -55,6 +66,18 @@ MODELS = {
     "ffnn_batch_norm": (4, "{type: ffnn, bottom: [8], sparse: [16], top: [12], activation: none, "
                            "batch_norm: true}"),
 }
+
+# Without numbers, and without features: inputs of no columns.
+NO_NUMBERS = {"logistic": 1, "fm": 3, "wide_deep": 3, "deepfm": 3, "dcn_v2": 3, "dlrm": 3, "ffnn": 3}
+NO_FEATURES = ["logistic", "dcn_v2", "ffnn"]
+SMALL = """\
+run_dir: {dir}/run
+device: cpu
+data: {{schema: {{label: y, {inputs}}}, train: {{path: "{dir}/small.csv"}}, batch_size: 20}}
+tables: {{default: {{dim: {dim}, optimizer: {{type: adagrad, lr: 0.1}}}}}}
+model: {{type: {model}}}
+train: {{mode: sync, precision: fp32, threads: 1}}
+"""
 
 DIN = "{type: din, attention: [8], top: [16], attend: [{sequence: history, query: seen}]}"
 
@@ -149,23 +172,41 @@ class Export(unittest.TestCase):
         return noted
 
     def compare(self, job, data, *overrides):
-        """Trains, exports, and scores the file `data` both ways."""
+        """Trains, exports, and scores the file `data`, and its first row alone, in all ways."""
         run = self.dir / "run"
         self.satrap("train", job, "--overwrite", *overrides)
-        self.satrap("export", job, "--checkpoint", run, "--out", self.dir / "export", "--overwrite",
-                    *overrides)
         table = self.satrap("predict", job, "--checkpoint", run, "--data", data, *overrides)
         expected = np.array([line.split("\t") for line in table.splitlines()[1:]], np.float32)
-        about = json.loads((self.dir / "export/export.json").read_text())
-        scorer = Scorer(self.dir / "export")
-        expected = expected[:, 0] if len(scorer.labels) == 1 else expected
+        expected = expected[:, 0] if expected.shape[1] == 1 else expected
+        self.assertGreater(expected.std(0).min(), 0.001, "a model that says one thing only")
+        for format in FORMATS:
+            with self.subTest(format=format):
+                self.satrap("export", job, "--checkpoint", run, "--out", self.dir / format, "--overwrite",
+                            "--network", format, *overrides)
+                scorer = self.check_scores(self.dir / format, data, expected)
+        return scorer
+
+    def check_scores(self, export, data, expected):
+        about = json.loads((export / "export.json").read_text())
+        scorer = Scorer(export)
+        rows = rows_of(data, about)
         self.tables_with_ids_without_a_row = set()
         with unittest.mock.patch.object(Table, "weights_without_row", self.note(Table.weights_without_row)):
-            scores = scorer.score(rows_of(data, about))
+            scores = scorer.score(rows)
         self.assertEqual(scores.shape, expected.shape)
-        self.assertGreater(expected.std(0).min(), 0.001, "a model that says one thing only")
         self.assertLess(np.abs(scores - expected).max(), TOLERANCE)
+        self.assertLess(np.abs(scorer.score(rows[:1]) - expected[:1]).max(), TOLERANCE)
+        if onnx is not None and export.name == "onnx":
+            onnx.checker.check_model(export / "dense.onnx", full_check=True)
         return scorer
+
+    def test_onnx_is_computed_here(self):
+        if python_onnx.WHY_NOT:
+            self.skipTest(python_onnx.WHY_NOT)
+
+    def test_torchscript_is_computed_here(self):
+        if python_torch.WHY_NOT:
+            self.skipTest(python_torch.WHY_NOT)
 
     def test_no_model_is_forgotten_here(self):
         explained = self.satrap("config", "explain", "model.type")
@@ -176,7 +217,7 @@ class Export(unittest.TestCase):
 
     def test_every_model_scores_click_logs_and_ids_never_seen(self):
         self.satrap("data", "generate", "--rows", 1500, "--scale", "0.001", "--out", self.dir / "train.tsv",
-                    "--eval-rows", 200, "--eval-out", self.dir / "eval.tsv", "new_id_rate=0.1")
+                    "--eval-rows", 4096, "--eval-out", self.dir / "eval.tsv", "new_id_rate=0.1")
         inits = ["{type: uniform, scale: 0.05}", "{type: normal, scale: 0.05}"]
         for i, (name, (dim, model)) in enumerate(MODELS.items()):
             with self.subTest(model=name):
@@ -200,7 +241,7 @@ class Export(unittest.TestCase):
         job.write_text(CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16]}"))
         self.compare(job, self.dir / "eval.csv")
         self.assertLessEqual({"items", "user", "shop name", "tags", "words"}, self.tables_with_ids_without_a_row)
-        self.assertIn("shop%20name.keys.npy", os.listdir(self.dir / "export"))
+        self.assertIn("shop%20name.keys.npy", os.listdir(self.dir / FORMATS[0]))
 
     def test_decimal_commas(self):
         for name, rows, seed in [("train", 1000, 1), ("eval", 100, 2)]:
@@ -215,7 +256,7 @@ class Export(unittest.TestCase):
 
     def test_an_attended_sequence(self):
         (self.dir / "train.csv").write_text(csv_rows(3000, 50, seed=1))
-        (self.dir / "eval.csv").write_text(csv_rows(300, 80, seed=2))
+        (self.dir / "eval.csv").write_text(csv_rows(4096, 80, seed=2))
         job = self.dir / "job.yaml"
         job.write_text(CSV.format(dir=self.dir, model=DIN))
         self.compare(job, self.dir / "eval.csv")
@@ -227,7 +268,8 @@ class Export(unittest.TestCase):
         one = 'label: {column: clicked, positive: ["yes"]}'
         two = ('labels: [{column: clicked, positive: ["yes"]}, '
                '{name: loved, column: stars, threshold: [4]}]')
-        for head in ["[]", "[8]"]:
+        for head in ["[]", "[8]", "[8], heads: {type: mmoe, layers: [12]}",
+                     "[], heads: {type: ple, experts: 2, layers: [32], levels: 2}"]:
             with self.subTest(head=head):
                 text = CSV.format(dir=self.dir, model=f"{{type: ffnn, bottom: [8], top: [16], head: {head}}}")
                 self.assertIn(one, text)
@@ -250,13 +292,46 @@ class Export(unittest.TestCase):
         job = self.dir / "job.yaml"
         job.write_text(CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16]}"))
         self.compare(job, self.dir / "eval.csv")
-        network = torch.jit.load(self.dir / "export/dense.pt")
-        about = json.loads((self.dir / "export/export.json").read_text())["model"]
-        for rows in [0, 1, 5]:
-            logits = network(torch.zeros(rows, about["numeric_width"]),
-                             torch.zeros(rows, about["pooled_width"]))
-            self.assertEqual(tuple(logits.shape), (rows,))
-        self.assertFalse(network.training)
+        for format in FORMATS:
+            about = json.loads((self.dir / format / "export.json").read_text())["model"]
+            self.assertEqual((about["format"], about["file"]), (format, FILES[format]))
+            network = load_network(self.dir / format, about)
+            for rows in [0, 1, 5]:
+                logits = network.logits(*(np.zeros((rows, about[f"{input}_width"]), np.float32)
+                                          for input in ["numeric", "pooled"]))
+                self.assertEqual(logits.shape, (rows,))
+        if "torchscript" in FORMATS:
+            self.assertFalse(python_torch.torch.jit.load(self.dir / "torchscript/dense.pt").training)
+
+    def test_networks_without_numbers_or_without_features(self):
+        draw = random.Random(3)
+        rows = [(draw.randrange(2), draw.randrange(9), draw.random()) for _ in range(200)]
+        (self.dir / "small.csv").write_text("y,a,b,n,m\n" + "".join(
+            f"{y},{a + y},{(a * y) % 5},{x + y},{x * x}\n" for y, a, x in rows))
+        kinds = [("features: [a, b]", model, dim) for model, dim in NO_NUMBERS.items()]
+        kinds += [("numeric: [n, m]", model, 1) for model in NO_FEATURES]
+        job = self.dir / "job.yaml"
+        for inputs, model, dim in kinds:
+            with self.subTest(inputs=inputs, model=model):
+                job.write_text(SMALL.format(dir=self.dir, inputs=inputs, model=model, dim=dim))
+                self.compare(job, self.dir / "small.csv")
+
+    @unittest.skipUnless("onnx" in FORMATS, WHY_NOT["onnx"])
+    def test_what_a_server_reads_of_the_network(self):
+        import onnxruntime
+        (self.dir / "train.csv").write_text(csv_rows(300, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(2, 50, seed=2))
+        job = self.dir / "job.yaml"
+        job.write_text(CSV.format(dir=self.dir, model=DIN))
+        self.satrap("train", job)
+        self.satrap("export", "--checkpoint", self.dir / "run", "--out", self.dir / "model")
+        session = onnxruntime.InferenceSession(self.dir / "model/dense.onnx", providers=["CPUExecutionProvider"])
+        about = json.loads((self.dir / "model/export.json").read_text())["model"]
+        self.assertEqual({put.name: (put.type, put.shape) for put in [*session.get_inputs(), *session.get_outputs()]},
+                         {"numeric": ("tensor(float)", ["rows", about["numeric_width"]]),
+                          "pooled": ("tensor(float)", ["rows", about["pooled_width"]]),
+                          "logits": ("tensor(float)", ["rows", 1])})
+        self.assertEqual(session.get_modelmeta().producer_name, "satrap")
 
 
 if __name__ == "__main__":

@@ -102,8 +102,8 @@ def leave_no_memory(pid, spare_bytes):
 # ---------------------------------------------------------------------------------------- rogues
 
 MAGIC = 0x32304E5041525453  # src/net/wire.h
-STORE_MAGIC = 0x32524F5453535350  # src/net/store_protocol.h
-MEETING_MAGIC = 0x3230435041525453  # src/collective/meeting.cpp
+STORE_MAGIC = 0x32524F5453535350  # src/net/rendezvous_protocol.h
+MEETING_MAGIC = 0x3230435041525453  # src/net/meeting.cpp
 
 
 def frame(body):

@@ -55,6 +55,7 @@ os.environ.setdefault("SIMT_SEED", os.environ.get("SATRAP_TEST_SEED") or str(ran
 import cache_test  # noqa: E402
 
 cache_test.TOO_LARGE = "do not fit in the GPU's memory"
+cache_test.ASYNC_NAMES = ["device: cuda does not go with mode async"]
 # A step takes ten times as long: half the examples in each of as many steps, and fewer steps for those that are killed.
 cache_test.CONFIG = cache_test.CONFIG.replace("batch_size: 128", "batch_size: 64").replace("rows: 6400", "rows: 3200")
 cache_test.BUSY = "data.synthetic.rows=8000"

@@ -150,6 +150,54 @@ class TwoLabels(Dlrm):
         return torch.cat([head(x) for head in self.heads], 1)
 
 
+class Level(nn.Module):
+    """A level of PLE for two labels; one without own experts is MMoE. It maps the inputs of label 0, label 1 and the
+    shared experts to those of the next level; the last one has no shared gate."""
+
+    def __init__(self, number, inputs, heads, is_last):
+        super().__init__()
+        num_own = heads.get("experts_per_label", 1) if heads["type"] == "ple" else 0
+
+        def experts(owner, count):
+            return nn.ModuleList(Mlp(f"experts.{number}.{owner}.{i}", [inputs, *heads["layers"]], relu_last=True)
+                                 for i in range(count))
+        self.shared = experts("shared", heads["experts"])
+        self.own = nn.ModuleList(experts(f"label.{l}", num_own) for l in range(2))
+        num_weighed = [len(self.shared) + num_own] * 2 + [len(self.shared) + 2 * num_own] * (not is_last)
+        self.gates = nn.ModuleList(nn.Linear(inputs, n) for n in num_weighed)
+        self.named = {f"gate.{number}.{owner}": gate
+                      for owner, gate in zip(["label.0", "label.1", "shared"], self.gates)}
+        for expert in [*self.shared, *self.own[0], *self.own[1]]:
+            self.named.update(expert.named)
+
+    def forward(self, inputs):
+        shared = [expert(inputs[2]) for expert in self.shared]
+        own = [[expert(x) for expert in experts] for x, experts in zip(inputs, self.own)]
+        weighed = [shared + own[0], shared + own[1], shared + own[0] + own[1]]
+        return [torch.einsum("be,ebw->bw", torch.softmax(gate(x), 1), torch.stack(vectors))
+                for gate, x, vectors in zip(self.gates, inputs, weighed)]
+
+
+class Experts(TwoLabels):
+    """TwoLabels whose heads read MMoE's or PLE's mixtures of experts."""
+
+    def __init__(self, config, dims):
+        super().__init__(config, dims)
+        heads = config["heads"]
+        width, num_levels = heads["layers"][-1], heads.get("levels", 1)
+        self.levels = nn.ModuleList(Level(i, width if i else config["top"][-1], heads, i + 1 == num_levels)
+                                    for i in range(num_levels))
+        self.heads = nn.ModuleList(Mlp(f"head.{l}", [width, *config["head"], 1]) for l in range(2))
+        for part in [*self.levels, *self.heads]:
+            self.named.update(part.named)
+
+    def forward(self, numeric, fields):
+        inputs = [self.top(self.joined(numeric, fields))] * 3
+        for level in self.levels:
+            inputs = level(inputs)
+        return torch.cat([head(x) for head, x in zip(self.heads, inputs)], 1)
+
+
 class Ffnn(nn.Module):
     """PERSIA's adult-income model (examples/src/adult-income/model.py) for its `persia` config."""
 
@@ -194,4 +242,4 @@ class Din(nn.Module):
 
 
 CLASSES = dict(logistic=Logistic, fm=Fm, wide_deep=WideDeep, deepfm=DeepFm, dcn_v2=DcnV2, dlrm=Dlrm,
-               ffnn=Ffnn, din=Din, two_labels=TwoLabels)
+               ffnn=Ffnn, din=Din, two_labels=TwoLabels, mmoe=Experts, ple=Experts)

@@ -13,7 +13,7 @@ import time
 import unittest
 
 from cache_test import BUSY, BYTES_PER_ROW, CONFIG, mode_of, one_if_sanitized, satrap
-from cluster_job import JOB_S, SLOWER, ClusterJob
+from cluster_job import JOB_S, SANITIZED, SATRAP, SLOWER, ClusterJob
 
 ROWS = 8000  # of the job, about
 LOOKAHEAD = ["embedding.cache.eviction=lookahead"]
@@ -78,6 +78,22 @@ class PartitionedCache(unittest.TestCase):
                     self.assertEqual(self.finish(job), self.digest_without(*mode, ranks=ranks))
                     counts = json.loads((job.run_dir / "summary.json").read_text())["cache"]
                     self.assertGreater(counts["hits"], 0)
+
+    @unittest.skipIf(SANITIZED, "the same code as with the ranks of one node")
+    def test_ranks_of_several_nodes_share_a_cache_that_they_are_told_to_have(self):
+        """A node for each rank, as its environment says."""
+        programs = self.scratch / "nodes"
+        programs.mkdir()
+        for name in ("satrap", "satrap-ps"):
+            alone = "LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 GROUP_RANK=$RANK" if name == "satrap" else ""
+            (programs / name).write_text(f'#!/bin/sh\n{alone} exec "{SATRAP.parent / name}" "$@"\n')
+            (programs / name).chmod(0o755)
+        mode = mode_of("sync")
+        expected = self.digest_without(*mode, ranks=2)
+        for memory, has_cache in ((cache(5), True), ("embedding.cache.memory=auto", False)):
+            with self.subTest(memory=memory), self.job(*mode, memory, ranks=2, bin_dir=programs) as job:
+                self.assertEqual(self.finish(job), expected)
+                self.assertEqual("cache" in json.loads((job.run_dir / "summary.json").read_text()), has_cache)
 
     def test_the_bits_are_those_of_every_run_without_deterministic(self):
         mode = ["train.deterministic=false", "train.mode=hybrid", "train.staleness=4",

@@ -3,7 +3,7 @@ portable_bits.json, which was recorded on one architecture and must match on eve
 
 The jobs hash strings, transform numbers and cut them into quantiles; rows are initialised, rounded stochastically
 (bf16) and updated; the dense network uses satrap's own products, in fp32. The promise does not cover products in
-bf16, those of libtorch, nor results of libm (see README.md).
+bf16, those of libtorch, nor results of libm (see docs/training.md).
 
 SATRAP_RECORD=1 writes the file."""
 

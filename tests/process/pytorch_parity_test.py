@@ -40,10 +40,14 @@ MODELS = {
     "din": dict(type="din", attention=[20, 10], top=[24, 12],
                 attend=[dict(sequence="series", query="bag"), dict(sequence="series", query="mean")]),
     "two_labels": dict(type="dlrm", bottom=[24, 16], top=[32, 16], head=[8]),
+    "mmoe": dict(type="dlrm", bottom=[24, 16], top=[32, 16], head=[8], heads=dict(type="mmoe", experts=3, layers=[12])),
+    "ple": dict(type="dlrm", bottom=[24, 16], top=[32], head=[],
+                heads=dict(type="ple", experts=1, layers=[32], experts_per_label=2, levels=2)),
 }
-LABEL_WEIGHTS = {"two_labels": [1.0, 0.5]}  # else one label
+TWO_LABELS = ["two_labels", "mmoe", "ple"]  # else one label
+LABEL_WEIGHTS = {model: [1.0, 0.5] for model in TWO_LABELS}
 # Otherwise a different one per table.
-DIMS = {"logistic": 1, "fm": 6, "wide_deep": 6, "deepfm": 6, "dlrm": 20, "two_labels": 20, "din": 8}
+DIMS = {"logistic": 1, "fm": 6, "wide_deep": 6, "deepfm": 6, "dlrm": 20, "din": 8, **dict.fromkeys(TWO_LABELS, 20)}
 MIXED_DIMS = {"bag": 4, "mean": 7, "sqrtn": 16, "series": 3}
 DENSE_OPTIMIZERS = {
     "sgd": dict(type="sgd", lr=0.1),

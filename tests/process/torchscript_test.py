@@ -99,7 +99,8 @@ class TorchScript(unittest.TestCase):
         job = self.job("start", FFNN, steps=1)
         start = ["dense_optimizer.lr=1e-30", "dense_optimizer.type=sgd"]
         self.satrap("train", job, *start)
-        self.satrap("export", job, "--checkpoint", self.dir / "start", "--out", self.dir / "first", *start)
+        self.satrap("export", job, "--checkpoint", self.dir / "start", "--out", self.dir / "first",
+                    "--network", "torchscript", *start)
         values = torch.jit.load(self.dir / "first/dense.pt").state_dict()
         net = Net(13, 26 * 4)
         for ours, theirs in [("bottom", "bottom_0"), ("top.0", "top_0"), ("top.2", "top_1")]:
@@ -122,18 +123,23 @@ class TorchScript(unittest.TestCase):
         self.probabilities("run", model)
         self.satrap("export", self.dir / "run.yaml", "--checkpoint", self.dir / "run", "--out",
                     self.dir / "model")
+        refused = self.satrap("export", self.dir / "run.yaml", "--checkpoint", self.dir / "run", "--out",
+                              self.dir / "other", "--network", "onnx", status=2)
+        self.assertIn("model 'torchscript' computes what its module says", refused)
+        self.assertFalse((self.dir / "other").exists())
         exported = torch.jit.load(self.dir / "model/dense.pt").state_dict()
         before = torch.jit.load(self.dir / "net.pt").state_dict()
         self.assertEqual({f"module.{name}" for name in before}, set(exported))
         for name, values in before.items():
             self.assertFalse(torch.equal(values, exported[f"module.{name}"]), name)
 
-    def test_the_module_of_the_readme_can_be_trained(self):
-        code = re.search(r"```python\n(import torch\n.*?)```", (SOURCE / "README.md").read_text(), re.S)
-        (self.dir / "net.py").write_text(code.group(1))
+    def test_the_module_and_the_job_of_the_page_run_as_they_stand(self):
+        page = (SOURCE / "docs/models.md").read_text()
+        for name, pattern in [("net.py", r"```python\n(import torch\n.*?)```"),
+                              ("own.yaml", r"```yaml\n(# own.yaml\n.*?)```")]:
+            (self.dir / name).write_text(re.search(pattern, page, re.S).group(1))
         subprocess.run([sys.executable, "-W", "ignore", "net.py"], cwd=self.dir, check=True)
-        job = self.job("readme", "{type: torchscript, path: net.pt}", steps=2)
-        self.satrap("train", job, "tables.default.dim=16")
+        self.satrap("train", self.dir / "own.yaml", "train.max_steps=2")
 
     def test_what_cannot_be_trained_is_refused_before_anything_starts(self):
         path = self.dir / "net.pt"

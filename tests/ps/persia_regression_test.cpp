@@ -144,8 +144,8 @@ TEST_F(PersiaRegression, EvaluationBesideTrainingChangesNoHyperparameter) {
   for (table::TableSpec& table : defaults) table.optimizer = {};
   std::atomic<bool> done = false;
   std::thread evaluation([&] {
-    ShardClient other(client_end_, store_, defaults, kSeed, {.num_shards = 2});
-    EXPECT_THAT(message_of([&] { other.join(cluster.job.session); }),
+    const auto other = ShardClient::create(client_end_, store_, defaults, kSeed, {.num_shards = 2});
+    EXPECT_THAT(message_of([&] { other->join(cluster.job.session); }),
                 testing::HasSubstr("another configuration"));
     const std::vector<Key> keys = all_keys(100);
     StepRows rows;

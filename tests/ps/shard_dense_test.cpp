@@ -7,8 +7,8 @@ namespace {
 
 class ShardDense : public ShardTest {
  protected:
-  static ShardClient::DenseVectors some_vectors(std::int64_t size) {
-    ShardClient::DenseVectors values;
+  static DenseVectors some_vectors(std::int64_t size) {
+    DenseVectors values;
     const RandomStream random{5};
     for (std::int64_t i = 0; i < size; ++i) {
       values.parameters.push_back(random.uniform(static_cast<std::uint64_t>(i)));
@@ -55,7 +55,7 @@ TEST_F(ShardDense, EveryOptimizerGivesTheBitsOfOneProcess) {
     for (const auto type : {DenseOptimizerType::kSgd, DenseOptimizerType::kAdagrad,
                             DenseOptimizerType::kAdam, DenseOptimizerType::kAdamW}) {
       DenseOptimizer optimizer{.type = type, .momentum = 0.5, .weight_decay = 0.01};
-      ShardClient::DenseVectors expected = some_vectors(kSize);
+      DenseVectors expected = some_vectors(kSize);
       const auto only = client(0, num_shards);
       only->begin(async_job(1, ++session));
       only->put_dense(expected, optimizer);
@@ -89,8 +89,8 @@ TEST_F(ShardDense, PushesOfAllRanksAreAppliedOnceOverConnectionsThatBreak) {
   constexpr std::int64_t kSize = 500, kSteps = 100, kRanks = 2;
   const auto servers = serve(2, {.num_workers = 2});
   auto clients = clients_of({.num_shards = 2, .job = async_job(kRanks)});
-  ShardClient::DenseVectors zero{std::vector<float>(kSize), std::vector<float>(kSize),
-                                 std::vector<float>(kSize)};
+  DenseVectors zero{std::vector<float>(kSize), std::vector<float>(kSize),
+                    std::vector<float>(kSize)};
   clients[0]->put_dense(zero, {.type = DenseOptimizerType::kSgd});
   std::vector<std::thread> threads;
   std::vector<std::string> errors(kRanks);

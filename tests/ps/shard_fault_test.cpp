@@ -136,8 +136,8 @@ TEST_F(ShardFaults, AJobOfAnotherConfigurationIsRefusedByWhatDiffers) {
                                 std::uint64_t seed = kSeed) {
     std::vector<table::TableSpec> tables = three_tables();
     change(tables);
-    ShardClient other(client_end_, store_, tables, seed, {});
-    return message_of([&] { other.begin(job_of(1, 0, false)); });
+    const auto other = ShardClient::create(client_end_, store_, tables, seed, {});
+    return message_of([&] { other->begin(job_of(1, 0, false)); });
   };
   EXPECT_EQ(message_with([](auto&) {}), "");
   std::string message = message_with([](auto& tables) { tables[1].dim = 8; });
@@ -146,14 +146,14 @@ TEST_F(ShardFaults, AJobOfAnotherConfigurationIsRefusedByWhatDiffers) {
   EXPECT_TRUE(
       has(message_with([](auto& t) { t[0].optimizer.lr = 0.3F; }), "table 0 'ad': lr 0.3; "));
   EXPECT_TRUE(has(message_with([](auto& t) { t[0].init.scale = 0.5F; }), "init scale 0.5; "));
-  EXPECT_TRUE(has(message_with([](auto& t) { t[2].schedule.decay = "linear"; }),
+  EXPECT_TRUE(has(message_with([](auto& t) { t[2].schedule.decay = RateDecay::kLinear; }),
                   "the shard has table 2 'user': decay constant"));
   EXPECT_TRUE(has(message_with([](auto& t) { t.pop_back(); }), "number of tables 2"));
   EXPECT_TRUE(has(message_with([](auto&) {}, 8), "the rank has seed 8; the shard has seed 7"));
   const auto good = client(0, 1);
   good->begin({.session = 9});
-  ShardClient bad(client_end_, store_, {}, kSeed, {});
-  EXPECT_TRUE(has(message_of([&] { bad.join(9); }), "number of tables 0"));
+  const auto bad = ShardClient::create(client_end_, store_, {}, kSeed, {});
+  EXPECT_TRUE(has(message_of([&] { bad->join(9); }), "number of tables 0"));
 }
 
 TEST_F(ShardFaults, AClientThatIsStoppedWaitsNoMore) {

@@ -17,9 +17,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "satrap/core/float_codec.h"
 #include "satrap/core/hash.h"
 #include "satrap/kernels/row_update.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/net/net_error.h"
 #include "satrap/ps/shard_client.h"
 #include "satrap/ps/shard_server.h"
@@ -192,7 +193,7 @@ inline std::vector<Oracle::Rows> expected_rows(const Oracle& oracle, const Clust
 
 class ShardTest : public testing::Test {
  protected:
-  ShardTest() : store_(std::make_shared<net::FileStore>(folder_.path() + "/store")) {}
+  ShardTest() : store_(std::make_shared<net::FileRendezvous>(folder_.path() + "/store")) {}
 
   static net::EndpointOptions endpoint_options() {
     net::EndpointOptions options;
@@ -218,7 +219,7 @@ class ShardTest : public testing::Test {
     options.rank = rank;
     options.num_shards = num_shards;
     options.timeout_ms = std::min<std::int64_t>(options.timeout_ms, 60'000);
-    return std::make_unique<ShardClient>(client_end_, store_, tables_, kSeed, options);
+    return ShardClient::create(client_end_, store_, tables_, kSeed, options);
   }
 
   /// One rank's training: pulls ahead as far as it may, computes, pushes. Checks what it reads
@@ -330,7 +331,7 @@ class ShardTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  std::shared_ptr<net::FileStore> store_;
+  std::shared_ptr<net::FileRendezvous> store_;
   net::Endpoint server_end_{endpoint_options()};
   net::Endpoint client_end_{endpoint_options()};
   std::vector<table::TableSpec> tables_ = three_tables();

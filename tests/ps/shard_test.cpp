@@ -318,12 +318,15 @@ TEST_F(Bound, APullBeyondItWaitsForTheOtherRank) {
     clients[0]->wait_pushed(mine[step - 1]);
   }
   EXPECT_EQ(clients[0]->stats()[0].applied_step, 0);
+  EXPECT_FALSE(clients[0]->is_applied(1));
   clients[1]->pull(1, keys_of_step(1, 1, 10), others);
   clients[1]->wait(others);
   clients[1]->push(1, others, true);
   clients[1]->wait_pushed(others);
   clients[0]->wait(mine[2]);
   EXPECT_EQ(mine[2].read_version(), 1);
+  EXPECT_TRUE(clients[0]->is_applied(1));
+  EXPECT_FALSE(clients[0]->is_applied(2));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """satrap.Scorer: the forms of rows and values, and its errors. tests/process/export_test.py has whole models."""
 import contextlib
+import datetime
 import json
 import pathlib
 import re
@@ -107,7 +108,7 @@ class Rows(ScorerTest):
     def test_values_that_cannot_be_read(self):
         for value in ["1,5", "1_000", "inf", float("inf"), "0x10", True, [1], 1e300]:
             self.assert_refused(self.model, {"price": [1, value], "user": [1, 1]}, "column 'price', row 1", repr(value))
-        for value in ["x", "1.5", 1.5, "18446744073709551616", "+1", True, {}, [1]]:
+        for value in ["x", "1.5", 1.5, "18446744073709551616", "+1", True, {}, ["x"]]:
             self.assert_refused(self.model, {"price": [1], "user": [value]}, "column 'user', row 0", repr(value))
 
 
@@ -147,6 +148,52 @@ class Values(ScorerTest):
         del config["type"]
         self.assertEqual(self.inputs(config, [-5, 0, 1.5, "2", None]), [[0], [10], [20], [30], [7]])
 
+    def test_parts_of_times(self):
+        config = {**feature("x", "users", 0, missing="own_id"), "part": "weekday", "zone": "Asia/Shanghai"}
+        del config["type"]
+        model = self.scorer([], [config])
+        monday_evening = datetime.datetime(2026, 11, 23, 16, 30)  # in UTC: a Tuesday in Shanghai, id 1
+        for value in (monday_evening, monday_evening.replace(tzinfo=datetime.timezone.utc), "2026-11-24T00:30+08:00",
+                      "24.11.2026 00:30 +0800", 1795451400, "1795451400.0", 1795451400000, np.int64(1795451400000),
+                      np.datetime64("2026-11-23T16:30"), np.datetime64("2026-11-23T16:30", "ns"), "20261123163000",
+                      datetime.date(2026, 11, 24), np.array("2026-11-24", "datetime64[D]")):
+            with self.subTest(value=value):
+                self.assertEqual(model.inputs({"x": [value]})[1].tolist(), [[10]])
+        missing = [None, "", "nan", "0000-00-00", np.datetime64("NaT")]
+        self.assertEqual(model.inputs({"x": missing})[1].tolist(), [[7]] * 5)
+        for value in ("11/23/2026", "later", "true", [1], 1e30, "2026-02-30", "0001-01-01T00:00+01:00"):
+            self.assert_refused(model, {"x": [value]}, "column 'x', row 0", "expected a time")
+
+    def test_times_of_a_column_of_an_array(self):
+        config = {**feature("x", "users", 0), "part": "hour", "zone": "UTC"}
+        model = self.scorer([], [config])
+        times = np.array(["2026-11-23T01:00", "NaT", "2026-11-23T03:59:59.999"], "datetime64[ns]")
+        self.assertEqual(model.inputs({"x": times})[1].tolist(), [[10], [0], [30]])
+        for unit in ["s", "D"]:  # a year of five digits is no time
+            late = np.array(["2026-11-23", "10000-01-01"], f"datetime64[{unit}]")
+            for rows in [{"x": late}, [{"x": late[1]}]]:
+                with self.assertRaisesRegex(satrap.InputError, "column 'x'.*expected a time of the years 1 to 9999"):
+                    model.inputs(rows)
+
+    def test_ages(self):
+        model = self.scorer([number("age", 0, column="x", since="born", unit="h", fill=-5)])
+        self.assertEqual(model.columns, ["x", "born"])
+        rows = {"x": ["2026-11-20 12:00", "2026-11-20", None, "0"], "born": ["2026-11-20", "2026-11-21", "1", ""]}
+        self.assertEqual(model.inputs(rows)[0].tolist(), [[12], [-24], [-5], [-5]])
+        self.assert_refused(model, {"x": [1], "born": ["?!"]}, "columns 'x', 'born', row 0", "expected a time")
+
+    def test_crosses(self):
+        bag = feature("w", "words", 0, type="string", separator="|", weight_separator=":")
+        cross = {"name": "both", "table": "users", "cross": ["w", "u"], "missing": "own_id", "max_length": 0,
+                 "pooling": "sum", "position": 1, "width": 1}
+        model = self.scorer([], [bag, feature("u", "users", 2), cross], pooled_width=3)
+        self.assertEqual(model.columns, ["w", "u"])
+        pooled = model.inputs({"w": ["red:2|round", "red", ""], "u": [1, None, 2]})[1]
+        self.assertEqual(pooled.tolist(), [[1200, 0, 10], [100, 7, 0], [0, 7, 20]])
+        self.assertEqual(satrap.fields.cross(cross, ([1, 2], [0.5, 2]), ([8], [3])),
+                         ([satrap.fields.hash64(1, 8), satrap.fields.hash64(2, 8)], [1.5, 6]))
+        self.assertEqual(satrap.fields.hash64(1, 2), 0x063bd8f17e95ce77)
+
     def test_texts_are_hashed_as_they_are_in_the_data(self):
         config = feature("x", "words", 0, type="string")
         self.assertEqual(self.inputs(config, ["red", " red ", "Red", "round"]), [[100], [100], [0], [1000]])
@@ -181,6 +228,10 @@ class Values(ScorerTest):
         self.assertEqual(
             self.inputs(config, ["red|round", ["red", "round:0.5"], "red:2||red", [], "", ("red",), np.array(["red"])]),
             [[1100], [600], [300], [0], [0], [100], [100]])
+
+    def test_a_list_needs_no_separator_in_texts(self):  # arrays of JSON lines, lists of Parquet
+        self.assertEqual(self.inputs(feature("x", "words", 0, type="string"), [["red", "round"], "red", []]),
+                         [[1100], [100], [0]])
 
     def test_a_list_within_a_list_is_refused(self):
         model = self.scorer([], [feature("x", "users", 0, separator=" ")])
@@ -219,22 +270,28 @@ class Values(ScorerTest):
         self.assertEqual(self.inputs(config, [None, "?", "nan", [], 1, "0"]), [[7], [7], [7], [7], [10], [0]])
 
 
-class Readme(ScorerTest):
+class Page(ScorerTest):
     def test_its_lines_run(self):
         write_export(self.dir / "model", [], [feature("user", "users", 0), feature("shop", "words", 1, type="string")])
         (self.dir / "runs/clicks").mkdir(parents=True)
         (self.dir / "runs/clicks/metrics.jsonl").write_text('{"step": 1, "eval": {"auc": 0.75}}\n')
-        block, = (text for text in re.findall(r"```python\n(.*?)```", (SOURCE / "README.md").read_text(), re.S)
+        block, = (text for text in re.findall(r"```python\n(.*?)```", (SOURCE / "docs/serving.md").read_text(), re.S)
                   if "import satrap" in text)
         with contextlib.chdir(self.dir):
             exec(block, {})
 
 
 class Folders(ScorerTest):
-    def test_without_pytorch_it_names_the_extra(self):
-        with mock.patch.dict(sys.modules, {"torch": None}):  # as if it was not installed
-            with self.assertRaisesRegex(ModuleNotFoundError, r"Scorer needs PyTorch.*: pip install 'satrap\[torch\]'"):
-                satrap.Scorer(self.dir)
+    def test_without_its_library_it_names_what_to_install(self):
+        folder = write_export(self.dir / "model", [], [feature("x", "users", 0)])
+        about = json.loads((folder / "export.json").read_text())
+        with mock.patch.dict(sys.modules, {"torch": None, "onnxruntime": None}):  # as if they were not installed
+            with self.assertRaisesRegex(ModuleNotFoundError, r"Scorer needs torch .*: pip install 'satrap\[torch\]'"):
+                satrap.Scorer(folder)
+            about["model"]["format"] = "onnx"
+            (folder / "export.json").write_text(json.dumps(about))
+            with self.assertRaisesRegex(ModuleNotFoundError, "Scorer needs onnxruntime .*: pip install onnxruntime"):
+                satrap.Scorer(folder)
 
     def test_what_is_no_export(self):
         with self.assertRaisesRegex(FileNotFoundError, "no export.json"):
@@ -244,7 +301,7 @@ class Folders(ScorerTest):
         folder = write_export(self.dir / "model", [], [feature("x", "users", 0)])
         about = json.loads((folder / "export.json").read_text())
         (folder / "export.json").write_text(json.dumps({**about, "format": 9, "version": "7.0"}))
-        with self.assertRaisesRegex(ValueError, "format 9.*reads formats 1 to 2.*7.0"):
+        with self.assertRaisesRegex(ValueError, "format 9.*reads formats 1 to 3.*7.0"):
             satrap.Scorer(folder)
 
     def test_a_file_that_is_short_or_gone(self):

@@ -12,8 +12,9 @@ import subprocess
 LATER = ["asan", "tsan", "fuzz", "tidy", "cuda"]
 
 NOT_FOR_ASAN = (
-    r"^app\.(cache|command_line|config|early_stopping|formats|init|init_samples|job|kafka(_columns)?|labels"
-    r"|network|newcomer|parquet|prepare(_folder)?|progress|readme|report|store_(owners|runs)|stores|tensorboard)_test$"
+    r"^app\.(cache|command_line|config(uration_page)?|early_stopping|formats|init|init_samples|job|kafka(_columns)?"
+    r"|labels|network|newcomer|page(s|_jobs)|parquet|prepare(_folder)?|progress|report|store_(owners|runs)|stores"
+    r"|tensorboard)_test$"
     r"|^process\.(adult|auto_device|checkpoint_format|cluster_faults|din|export|fp16|kafka|loaders|portable_bits"
     r"|pytorch_parity|store_cluster|stores|strangers|torchscript)_test$")
 
@@ -99,7 +100,7 @@ def selection_of(preset):
     if preset == "cuda":
         # Only what differs: the kernels, compiled by nvcc, their registers, their tests, libtorch's and NCCL.
         return Selection(["--target", "backend_tests", "satrap_libtorch_cuda", "collective_tests"],
-                         ["-L", "^(backend|collective)$", "-E", r"^collective\.(FaultTest|Meeting|Ranks)"])
+                         ["-L", "^(backend|collective)$", "-E", r"^collective\.(FaultTest|Ranks)"])
     if preset == "asan":
         # All modules, and what whole programs do beyond them: signals, kills, full disks, resumed jobs, exports.
         return Selection(select=["-LE", "^(launch|architecture|job|python|runner)$", "-E", NOT_FOR_ASAN])

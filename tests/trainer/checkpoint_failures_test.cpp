@@ -1,9 +1,11 @@
 // A run outlives checkpoints that cannot be written, up to its limits.
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,21 +34,22 @@ class CheckpointFailures : public testing::Test {
     return config;
   }
 
-  /// Breaks the folder of checkpoints before that of `first`, and mends it at step `mended`, when
-  /// that of `first` has failed.
+  /// Puts a file where the folder of checkpoints is, before that of `first`, and puts the folder
+  /// back at step `mended`, when that of `first` has failed. Another may be under way then: it
+  /// finds the file or the folder, and never neither.
   static TrainOptions broken(const job::JobConfig& config,
                              std::int64_t first,
                              std::int64_t mended) {
     const std::string folder = config.run_dir + "/checkpoints", aside = config.run_dir + "/aside";
     TrainOptions options;
     options.on_report = [=](const Report& report) {
-      if (report.step == first) {
-        fs::rename(folder, aside);
-        std::ofstream(folder) << "in the way\n";
-      } else if (report.step == mended) {
-        fs::remove(folder);
-        fs::rename(aside, folder);
+      if (report.step != first && report.step != mended) {
+        return;
       }
+      if (report.step == first) {
+        std::ofstream(aside) << "in the way\n";
+      }
+      ASSERT_EQ(::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, aside.c_str(), RENAME_EXCHANGE), 0);
     };
     return options;
   }

@@ -149,7 +149,7 @@ TEST_F(Checkpoint, OfAnotherTableWidthIsRefusedWithTheDifference) {
 }
 
 TEST_F(Checkpoint, OfAnotherWeightTypeIsRefused) {
-  config_.tables["default"].weights = "bf16";
+  config_.tables["default"].weights = FloatType::kBf16;
   EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig), AllOf(HasSubstr("fp32"), HasSubstr("bf16")));
 }
 
@@ -159,7 +159,7 @@ TEST_F(Checkpoint, OfAnotherNetworkIsRefusedWithTheFirstDifference) {
 }
 
 TEST_F(Checkpoint, OfAnotherOptimizerIsRefused) {
-  config_.dense_optimizer.type = "sgd";
+  config_.dense_optimizer.type = DenseOptimizerType::kSgd;
   EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig),
               HasSubstr("dense_optimizer.type: adam -> sgd"));
 }
@@ -167,7 +167,7 @@ TEST_F(Checkpoint, OfAnotherOptimizerIsRefused) {
 TEST_F(Checkpoint, WithoutAnyConfigurationIsCheckedByItsShapes) {
   remove_config(path(10));
   fs::remove(config_.run_dir + "/config.yaml");
-  config_.dense_optimizer.type = "sgd";
+  config_.dense_optimizer.type = DenseOptimizerType::kSgd;
   EXPECT_THAT(resume_error(ErrorCode::kInvalidConfig), HasSubstr("dense tensor"));
 }
 

@@ -62,7 +62,7 @@ class ClusterTest : public testing::Test {
 
 TEST_F(ClusterTest, SyncOnAnyNumberOfShardsHasTheBitsOfOneProcess) {
   job::JobConfig alone = job("alone");
-  alone.train.mode = "sync";
+  alone.train.mode = job::TrainMode::kSync;
   const std::string expected = digest_of(train(alone, {}));
   for (std::int64_t shards = 1; shards <= 3; ++shards) {
     job::JobConfig config = alone;
@@ -76,7 +76,7 @@ TEST_F(ClusterTest, DeterministicHybridOnAnyNumberOfShardsHasTheBitsOfOneProcess
     job::JobConfig alone = job(concat("alone-", staleness));
     alone.train.staleness = staleness;
     if (staleness == 4) {
-      alone.train.staleness_schedule = "sqrt";
+      alone.train.staleness_schedule = job::StalenessSchedule::kSqrt;
       alone.train.staleness_factor = 0.5;
     }
     const std::string expected = digest_of(train(alone, {}));
@@ -91,7 +91,7 @@ TEST_F(ClusterTest, DeterministicHybridOnAnyNumberOfShardsHasTheBitsOfOneProcess
 
 TEST_F(ClusterTest, RanksThatShareAGlobalBatchTrainAsOneDoes) {
   job::JobConfig config = job("one");
-  config.train.mode = "sync";
+  config.train.mode = job::TrainMode::kSync;
   config.data.synthetic.rows = 64 * 200;
   config.model.dropout = 0.1;
   const TrainOutcome one = TinyCluster(config, 2, 1).train();
@@ -119,7 +119,7 @@ TEST_F(ClusterTest, LargeDenseNetworksAreSummedInStretchesAsIfAtOnce) {
 TEST_F(ClusterTest, RanksWithUnequalBatchesStartFromTheAverageOfAllExamples) {
   for (const std::int64_t rows : {40, 9}) {  // of a batch of 64: 32 and 8, 9 and none
     job::JobConfig config = job(concat("one-", rows));
-    config.train.mode = "sync";
+    config.train.mode = job::TrainMode::kSync;
     config.data.synthetic.rows = rows;
     const TrainOutcome one = TinyCluster(config, 1, 1).train();
     config.run_dir = directory(concat("two-", rows));
@@ -186,7 +186,7 @@ TEST_F(ClusterTest, ARestartOnFreshShardsEndsWithTheSameBits) {
 
 TEST_F(ClusterTest, ACheckpointContinuesOnOtherNumbersOfShardsAndRanks) {
   job::JobConfig config = job("run");
-  config.train.mode = "sync";
+  config.train.mode = job::TrainMode::kSync;
   config.train.max_steps = 20;
   const TrainOutcome first = TinyCluster(config, 3, 2).train();
   config.train.max_steps = 0;
@@ -238,7 +238,7 @@ TEST_F(ClusterTest, StalenessNeverPassesTheBoundAndIsInTheSummary) {
 
 TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
   job::JobConfig config = job("async");
-  config.train.mode = "async";
+  config.train.mode = job::TrainMode::kAsync;
   config.train.deterministic = false;
   config.data.synthetic.rows = 64 * 400 + 9;
   config.dense_optimizer.lr = 0.01;
@@ -253,11 +253,11 @@ TEST_F(ClusterTest, AsyncTrainsOnEveryRowOnceAndEndsWithOneModel) {
 
 TEST_F(ClusterTest, AsyncOfOneRankLearnsAboutAsWellAsSync) {
   job::JobConfig config = job("sync");
-  config.train.mode = "sync";
+  config.train.mode = job::TrainMode::kSync;
   config.data.synthetic.rows = 64 * 400;
   const double sync = summary_of(TinyCluster(config, 1, 1).train())["eval"]["auc"];
   config.run_dir = directory("async");
-  config.train.mode = "async";
+  config.train.mode = job::TrainMode::kAsync;
   config.train.deterministic = false;
   const double async = summary_of(TinyCluster(config, 1, 1).train())["eval"]["auc"];
   EXPECT_NEAR(async, sync, 0.03);
@@ -295,8 +295,9 @@ TEST_F(ClusterTest, ARankThatDiesEndsTheOthersWithAnError) {
   config.train.report_every = "10 steps";
   const std::vector<std::int64_t> tiny = config.model.top, large = {600, 400};
   for (const char* mode : {"sync", "hybrid", "async", "sync, while sums are under way"}) {
-    config.train.mode = std::string(mode).substr(0, std::string(mode).find(','));
-    config.model.top = config.train.mode == mode ? tiny : large;
+    const std::string word = std::string(mode).substr(0, std::string(mode).find(','));
+    config.train.mode = value_of<job::TrainMode>(word, job::kTrainModes).value();
+    config.model.top = word == mode ? tiny : large;
     config.train.deterministic = false;
     config.run_dir = directory(concat("dies-", mode));
     TinyCluster cluster(config, 2, 2);

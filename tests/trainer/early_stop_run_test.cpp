@@ -26,7 +26,7 @@ job::JobConfig overfitting_job(const std::string& run_dir) {
   config.tables["default"].optimizer.lr = 0.1;
   config.train.epochs = 100;
   config.train.eval_every = "5 steps";
-  config.train.early_stopping = {"logloss", kPatience, 0.0};
+  config.train.early_stopping = {job::StoppingMetric::kLogloss, kPatience, 0.0};
   config.checkpoint.keep = 1;
   return config;
 }

@@ -10,19 +10,21 @@ namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-Evaluation evaluation_with(const std::string& metric, double value) {
+using enum job::StoppingMetric;
+
+Evaluation evaluation_with(job::StoppingMetric metric, double value) {
   Evaluation evaluation;
   // The other metrics never get better.
-  evaluation.auc = metric == "auc" ? value : 0.5;
-  evaluation.logloss = metric == "logloss" ? value : 0.5;
-  evaluation.ne = metric == "ne" ? value : 0.5;
-  if (metric == "gauc") evaluation.grouped = {value, 3};
+  evaluation.auc = metric == kAuc ? value : 0.5;
+  evaluation.logloss = metric == kLogloss ? value : 0.5;
+  evaluation.ne = metric == kNe ? value : 0.5;
+  if (metric == kGauc) evaluation.grouped = {value, 3};
   return evaluation;
 }
 
 struct Sequence {
   const char* name;
-  const char* metric;
+  job::StoppingMetric metric;
   std::int64_t patience;
   double min_delta;
   std::vector<double> values;  // of the evaluations of steps 10, 20, 30, ...
@@ -34,23 +36,23 @@ struct Sequence {
 
 const std::vector<Sequence>& sequences() {
   static const std::vector<Sequence> all = {
-      {"GetsBetterAllTheTime", "auc", 1, 0.0, {0.5, 0.6, 0.7, 0.8}, 0, 40},
-      {"LoglossWantsToFall", "logloss", 1, 0.0, {0.5, 0.4, 0.3, 0.2}, 0, 40},
-      {"NeWantsToFall", "ne", 2, 0.0, {0.9, 0.8, 0.85, 0.81}, 4, 20},
-      {"GroupedAucThatFallsStops", "gauc", 2, 0.0, {0.7, 0.6, 0.5, 0.4}, 3, 10},
-      {"GroupedAucWantsToRise", "gauc", 1, 0.0, {0.5, 0.6, 0.7}, 0, 30},
-      {"AucThatFallsStops", "auc", 2, 0.0, {0.7, 0.6, 0.5, 0.4}, 3, 10},
-      {"EqualIsNotBetter", "auc", 2, 0.0, {0.7, 0.7, 0.7}, 3, 10},
-      {"ABetterOneStartsTheCountAgain", "auc", 2, 0.0, {0.7, 0.6, 0.8, 0.6, 0.6}, 5, 30},
-      {"GainOfMinDeltaIsNotEnough", "auc", 2, 0.25, {0.5, 0.75, 0.75}, 3, 10},
-      {"GainAboveMinDeltaIs", "auc", 2, 0.125, {0.5, 0.75, 0.75}, 0, 20},
-      {"SmallGainsAddUp", "auc", 3, 0.125, {0.5, 0.5625, 0.625, 0.6875}, 0, 40},
-      {"PatienceOne", "logloss", 1, 0.0, {0.5, 0.6}, 2, 10},
-      {"UndefinedIsNotBetter", "auc", 2, 0.0, {0.5, kUndefined, kUndefined}, 3, 10},
-      {"UndefinedFromTheStart", "auc", 2, 0.0, {kUndefined, kUndefined}, 2, -1},
-      {"FirstValueAfterUndefined", "logloss", 2, 0.0, {kUndefined, 7.0, 8.0}, 0, 20},
-      {"NoPatienceNeverStops", "auc", 0, 0.0, {0.9, 0.8, 0.7, 0.6}, 0, -1},
-      {"NoEvaluation", "auc", 1, 0.0, {}, 0, -1},
+      {"GetsBetterAllTheTime", kAuc, 1, 0.0, {0.5, 0.6, 0.7, 0.8}, 0, 40},
+      {"LoglossWantsToFall", kLogloss, 1, 0.0, {0.5, 0.4, 0.3, 0.2}, 0, 40},
+      {"NeWantsToFall", kNe, 2, 0.0, {0.9, 0.8, 0.85, 0.81}, 4, 20},
+      {"GroupedAucThatFallsStops", kGauc, 2, 0.0, {0.7, 0.6, 0.5, 0.4}, 3, 10},
+      {"GroupedAucWantsToRise", kGauc, 1, 0.0, {0.5, 0.6, 0.7}, 0, 30},
+      {"AucThatFallsStops", kAuc, 2, 0.0, {0.7, 0.6, 0.5, 0.4}, 3, 10},
+      {"EqualIsNotBetter", kAuc, 2, 0.0, {0.7, 0.7, 0.7}, 3, 10},
+      {"ABetterOneStartsTheCountAgain", kAuc, 2, 0.0, {0.7, 0.6, 0.8, 0.6, 0.6}, 5, 30},
+      {"GainOfMinDeltaIsNotEnough", kAuc, 2, 0.25, {0.5, 0.75, 0.75}, 3, 10},
+      {"GainAboveMinDeltaIs", kAuc, 2, 0.125, {0.5, 0.75, 0.75}, 0, 20},
+      {"SmallGainsAddUp", kAuc, 3, 0.125, {0.5, 0.5625, 0.625, 0.6875}, 0, 40},
+      {"PatienceOne", kLogloss, 1, 0.0, {0.5, 0.6}, 2, 10},
+      {"UndefinedIsNotBetter", kAuc, 2, 0.0, {0.5, kUndefined, kUndefined}, 3, 10},
+      {"UndefinedFromTheStart", kAuc, 2, 0.0, {kUndefined, kUndefined}, 2, -1},
+      {"FirstValueAfterUndefined", kLogloss, 2, 0.0, {kUndefined, 7.0, 8.0}, 0, 20},
+      {"NoPatienceNeverStops", kAuc, 0, 0.0, {0.9, 0.8, 0.7, 0.6}, 0, -1},
+      {"NoEvaluation", kAuc, 1, 0.0, {}, 0, -1},
   };
   return all;
 }
@@ -91,16 +93,16 @@ TEST_P(EarlyStoppingOf, DecidesTheSameWhenRestoredAfterEveryEvaluation) {
 }
 
 TEST(EarlyStopping, AnEvaluationOfTheSameStepCountsOnce) {
-  EarlyStopping stopping({"auc", 2, 0.0});
-  for (int i = 0; i < 5; ++i) stopping.observe(10, evaluation_with("auc", 0.7));
+  EarlyStopping stopping({kAuc, 2, 0.0});
+  for (int i = 0; i < 5; ++i) stopping.observe(10, evaluation_with(kAuc, 0.7));
   EXPECT_TRUE(stopping.is_best(10));
   EXPECT_EQ(stopping.state().bad_evaluations, 0);
 }
 
 TEST(EarlyStopping, TheStateOfAnotherMetricIsNotContinued) {
-  EarlyStopping auc({"auc", 2, 0.0});
-  auc.observe(10, evaluation_with("auc", 0.7));
-  EarlyStopping logloss({"logloss", 2, 0.0});
+  EarlyStopping auc({kAuc, 2, 0.0});
+  auc.observe(10, evaluation_with(kAuc, 0.7));
+  EarlyStopping logloss({kLogloss, 2, 0.0});
   logloss.restore(auc.state());
   EXPECT_EQ(logloss.state().best_step, -1);
   EXPECT_EQ(logloss.state().last_step, -1);

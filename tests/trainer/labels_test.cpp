@@ -49,7 +49,7 @@ class LabelsRun : public testing::Test {
     config.data.batch_size = 100;
     for (const char* name : {"f", "g"}) {
       config.data.schema.features.emplace_back().name = name;
-      config.data.schema.features.back().type = "int";
+      config.data.schema.features.back().type = data::IdType::kInt;
     }
     config.data.schema.labels.resize(2);
     config.data.schema.labels[0].source.column = "odd";
@@ -57,7 +57,7 @@ class LabelsRun : public testing::Test {
     config.tables["default"].dim = 4;
     config.tables["default"].optimizer.lr = 0.1;
     config.features["default"];
-    config.model.type = "ffnn";
+    config.model.type = job::ModelType::kFfnn;
     config.model.bottom = {};
     config.model.top = {16};
     config.model.head = {8};
@@ -150,9 +150,7 @@ class LabelsRun : public testing::Test {
     return {
         refused([&] { evaluate(config, {checkpoint}, nullptr); }),
         refused([&] { predict(config, {checkpoint}, nullptr, {}, [](const PredictedLines&) {}); }),
-        refused([&] {
-          export_model(config, {checkpoint}, path("export"), RowsFormat::kNpy, /*overwrite=*/true);
-        }),
+        refused([&] { export_model(config, {checkpoint}, path("export"), {.overwrite = true}); }),
         refused([&] { train(warm, {.overwrite = true}); })};
   }
 
@@ -174,7 +172,7 @@ TEST_F(LabelsRun, BothAreLearned) {
 
 TEST_F(LabelsRun, BothAreLearnedInBf16) {
   job::JobConfig config = job("run");
-  config.train.precision = "bf16";
+  config.train.precision = job::Precision::kBf16;
   const json labels = summary_of(train(config, {}))["eval"]["labels"];
   EXPECT_GT(labels["odd"]["auc"].get<double>(), 0.9);
   EXPECT_GT(labels["a third"]["auc"].get<double>(), 0.9);
@@ -182,7 +180,7 @@ TEST_F(LabelsRun, BothAreLearnedInBf16) {
 
 TEST_F(LabelsRun, TwoRanksOnTwoShardsTrainAsOneProcessDoes) {
   job::JobConfig config = job("alone");
-  config.train.mode = "sync";
+  config.train.mode = job::TrainMode::kSync;
   config.train.epochs = 1;
   config.data.train.max_rows = 29 * 100 + 9;  // the second rank gets none of the last batch
   config.data.schema.labels[1].weight = 0.5;
@@ -202,7 +200,7 @@ TEST_F(LabelsRun, TwoRanksOnTwoShardsTrainAsOneProcessDoes) {
 
 TEST_F(LabelsRun, BothAreLearnedInAsyncMode) {
   job::JobConfig config = job("run");
-  config.train.mode = "async";
+  config.train.mode = job::TrainMode::kAsync;
   config.train.deterministic = false;
   const TrainOutcome outcome = TinyCluster(config, 2, 2).train();
   const json summary = summary_of(outcome);
@@ -217,7 +215,7 @@ TEST_F(LabelsRun, BothAreLearnedInAsyncMode) {
 
 TEST_F(LabelsRun, TheRunsOwnNumbersAreThoseOfTheFirst) {
   job::JobConfig config = job("run");
-  config.train.mode = "sync";
+  config.train.mode = job::TrainMode::kSync;
   config.train.max_steps = 19;
   const std::vector<float> before = predictions(config, train(config, {}).last_checkpoint);
   config.train.max_steps = 20;
@@ -341,6 +339,39 @@ TEST_F(LabelsRun, GroupsAreScoredForEachLabel) {
   ASSERT_EQ(evaluation.labels.size(), 2U);
   EXPECT_EQ(evaluation.labels[0].grouped->num_groups, 20);
   EXPECT_EQ(evaluation.labels[1].grouped->num_groups, 0);  // g decides it: a group has one class
+}
+
+TEST_F(LabelsRun, SlicesAndRanksAreScoredForEachLabelAsOneRankDoes) {
+  for (const std::int64_t ranks : {1, 2, 3}) {
+    job::JobConfig config = job("run-" + std::to_string(ranks));
+    config.data.group_by = "f";
+    config.train.max_steps = 20;
+    config.train.metrics_at = {2};
+    config.train.slices = {"third", "g"};
+    const TrainOutcome outcome = TinyCluster(config, 1, ranks).train();
+    const json found = summary_of(outcome)["eval"]["labels"];
+    const Evaluation alone = evaluate(config, {outcome.last_checkpoint}, nullptr);
+    ASSERT_EQ(alone.labels.size(), 2U);
+    for (const Evaluation& label : alone.labels) {
+      const json& mine = found[label.label];
+      EXPECT_EQ(mine["positive_groups"], label.ranking.num_groups) << ranks;
+      EXPECT_NEAR(mine["ndcg@2"], label.ranking.at[0].ndcg, 1e-4) << ranks;
+      ASSERT_EQ(label.slices.size(), 2U);
+      EXPECT_EQ(mine["slices"]["third"].size(), 2U) << "no row has another value";
+      for (const SlicedColumn& column : label.slices) {
+        const json& slices = mine["slices"][column.name];
+        ASSERT_EQ(slices.size(), column.slices.size()) << ranks;
+        std::int64_t examples = 0;
+        for (std::size_t s = 0; s < slices.size(); ++s) {
+          EXPECT_EQ(slices[s]["value"], *column.slices[s].value) << ranks;
+          EXPECT_EQ(slices[s]["examples"], column.slices[s].metrics.examples) << ranks;
+          EXPECT_NEAR(slices[s]["logloss"], column.slices[s].metrics.logloss, 1e-4) << ranks;
+          examples += column.slices[s].metrics.examples;
+        }
+        EXPECT_EQ(examples, kRows);
+      }
+    }
+  }
 }
 
 }  // namespace

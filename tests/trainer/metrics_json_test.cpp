@@ -11,8 +11,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Evaluation evaluation(const std::string& label, double auc) {
-  return {
-      .examples = 4, .auc = auc, .logloss = 0.5, .ne = 0.75, .calibration = 1.0, .label = label};
+  return {.examples = 4,
+          .auc = auc,
+          .logloss = 0.5,
+          .ne = 0.75,
+          .calibration = 1.0,
+          .ap = 0.25,
+          .brier = 0.125,
+          .label = label};
 }
 
 TEST(MetricsJson, WhatIsUndefinedIsNull) {
@@ -25,19 +31,20 @@ TEST(EvaluationJson, GroupsAndLabelsStandWhereTheyAre) {
   Evaluation e = evaluation("", 0.625);
   EXPECT_EQ(evaluation_json(e),
             Json::parse(R"({"examples": 4, "auc": 0.625, "logloss": 0.5, "ne": 0.75,
-                            "calibration": 1.0})"));
+                            "calibration": 1.0, "ap": 0.25, "brier": 0.125})"));
   e.grouped = GroupedAuc{.auc = 0.5, .num_groups = 3};
   e.labels = {evaluation("click", 0.625), evaluation("buy", 0.875)};
   const Json written = evaluation_json(e);
   EXPECT_EQ(written["gauc"], 0.5);
   EXPECT_EQ(written["groups"], 3);
+  EXPECT_FALSE(written.contains("positive_groups"));
   EXPECT_EQ(written["labels"]["buy"], evaluation_json(evaluation("", 0.875)));
 }
 
 TEST(ReliabilityJson, HasTheColumnsOfEachLabel) {
   Evaluation click = evaluation("click", 0.5), buy = evaluation("buy", 0.5);
-  click.reliability = {{.examples = 3, .predicted = 0.75, .positives = 1},
-                       {.examples = 1, .predicted = 0.5, .positives = 0}};
+  click.reliability = {{.examples = 3, .predicted = 0.75, .positives = 1, .weight = 3},
+                       {.examples = 1, .predicted = 0.5, .positives = 0, .weight = 1}};
   const Json columns = Json::parse(R"({"label": "click", "examples": [3, 1],
                                        "predicted": [0.75, 0.5], "positives": [1, 0]})");
   EXPECT_EQ(reliability_json(click), Json::array({columns}));
@@ -47,7 +54,40 @@ TEST(ReliabilityJson, HasTheColumnsOfEachLabel) {
   ASSERT_EQ(written.size(), 2U);
   EXPECT_EQ(written[0], columns);
   EXPECT_EQ(written[1]["label"], "buy");
+  EXPECT_FALSE(written[0].contains("weight"));
   EXPECT_TRUE(written[1]["examples"].empty());
+}
+
+TEST(EvaluationJson, HasTheRanksThatWereAskedFor) {
+  Evaluation e = evaluation("", 0.5);
+  e.ranking = {.at = {{.k = 5, .ndcg = 0.5, .recall = 0.25}, {.k = 10}}, .num_groups = 7};
+  const Json written = evaluation_json(e);
+  EXPECT_EQ(written["ndcg@5"], 0.5);
+  EXPECT_EQ(written["recall@5"], 0.25);
+  EXPECT_TRUE(written["ndcg@10"].is_null());
+  EXPECT_EQ(written["positive_groups"], 7);
+}
+
+TEST(EvaluationJson, HasTheSlicesOfEachColumn) {
+  Evaluation e = evaluation("", 0.5);
+  e.slices = {{.name = "country",
+               .slices = {{.value = "DE", .metrics = {.examples = 3, .auc = 0.75, .logloss = 0.5}},
+                          {.metrics = {.examples = 1, .logloss = 0.25, .weight = 2.0}}}}};
+  EXPECT_EQ(evaluation_json(e)["slices"], Json::parse(R"({"country": [
+      {"value": "DE", "examples": 3, "auc": 0.75, "logloss": 0.5, "ne": null, "calibration": null},
+      {"value": null, "examples": 1, "auc": null, "logloss": 0.25, "ne": null,
+       "calibration": null}]})"));
+  e.weight = 5.0;
+  EXPECT_EQ(evaluation_json(e)["slices"]["country"][1]["weight"], 2.0);
+}
+
+TEST(EvaluationJson, SaysWhatExamplesWeighWhereTheyHaveWeights) {
+  Evaluation e = evaluation("", 0.5);
+  e.weight = 5.5;
+  e.reliability = {{.examples = 4, .predicted = 0.75, .positives = 1.5, .weight = 5.5}};
+  EXPECT_EQ(evaluation_json(e)["weight"], 5.5);
+  EXPECT_EQ(reliability_json(e)[0]["weight"], Json::array({5.5}));
+  EXPECT_EQ(reliability_json(e)[0]["positives"], Json::array({1.5}));
 }
 
 }  // namespace

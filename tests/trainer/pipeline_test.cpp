@@ -8,7 +8,7 @@
 #include "satrap/checkpoint/checkpoint_reader.h"
 #include "satrap/checkpoint/checkpoint_writer.h"
 #include "satrap/core/error.h"
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/scorer.h"
 #include "satrap/pipeline/work.h"
@@ -24,16 +24,16 @@ using nlohmann::json;
 /// E_{t-1-τ}. Returns the digest of the final state, as a checkpoint.
 std::string train_sequentially(const job::JobConfig& config) {
   ThreadPool pool(1);
-  const data::Schema schema = data::resolve_schema(config.data);
-  const auto transforms = data::fit_transforms(config.data, schema, config.seed);
+  const data::Dataset data(config.data);
+  const auto transforms = data::fit_transforms(data, config.seed);
   pipeline::Cluster alone(config, {});
-  pipeline::Model model(config, schema, alone, pool);
+  pipeline::Model model(config, data.schema(), alone, pool);
   embedding::RowAccess& access = model.tables->access();
   embedding::Planner planner(access.layout(), pool);
   data::ReadOptions read;
   read.seed = config.seed;
   read.batch_size = config.data.batch_size;
-  const auto source = data::open_batches(config.data, schema, transforms, data::Role::kTrain, read);
+  const auto source = data::open_batches(data, transforms, data::Role::kTrain, read);
 
   std::vector<std::unique_ptr<pipeline::Work>> works;
   for (auto work = std::make_unique<pipeline::Work>(); source->next(work->batch);
@@ -86,7 +86,7 @@ std::string train_sequentially(const job::JobConfig& config) {
   auto content = std::make_unique<checkpoint::CheckpointContent>();
   content->step = steps;
   content->positions = works.back()->shares.positions;
-  content->transforms_json = transforms.to_json(schema);
+  content->transforms_json = transforms.to_json(data.schema());
   content->capture(model);
   writer.start(std::move(content));
   writer.wait();
@@ -100,7 +100,8 @@ struct Bound {
 
   void apply_to(job::JobConfig& config) const {
     config.train.staleness = staleness;
-    config.train.staleness_schedule = grows ? "sqrt" : "constant";
+    config.train.staleness_schedule =
+        grows ? job::StalenessSchedule::kSqrt : job::StalenessSchedule::kConstant;
     if (grows) config.train.staleness_factor = 0.5;
   }
   std::int64_t at(std::int64_t step) const {
@@ -195,10 +196,10 @@ TEST_P(Pipeline, StoppedAndResumedRunEndsWithTheBitsOfAnUndisturbedOne) {
 TEST(Trainer, SyncIsHybridWithBoundZero) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/sync");
-  config.train.mode = "sync";
+  config.train.mode = job::TrainMode::kSync;
   const std::string sync = checkpoint::verify_checkpoint(train(config, {}).last_checkpoint);
   config.run_dir = directory.path() + "/hybrid";
-  config.train.mode = "hybrid";
+  config.train.mode = job::TrainMode::kHybrid;
   config.train.staleness = 0;
   EXPECT_EQ(checkpoint::verify_checkpoint(train(config, {}).last_checkpoint), sync);
 }
@@ -236,7 +237,7 @@ TEST(Trainer, EveryCheckpointOfARunContinuesToTheSameBits) {
 
 TEST(Trainer, EveryCheckpointOfRowsOfSixteenBitsContinuesToTheSameBits) {
   job::JobConfig config = tiny_job({});
-  config.tables["default"].weights = "bf16";
+  config.tables["default"].weights = FloatType::kBf16;
   config.train.staleness = 2;
   expect_every_checkpoint_continues_to_the_same_bits(config);
 }
@@ -316,7 +317,7 @@ TEST(Trainer, RefusesARunDirectoryInUseUnlessToldToOverwrite) {
 TEST(Trainer, EndsARunThatDiverges) {
   const TemporaryDirectory directory;
   job::JobConfig config = tiny_job(directory.path() + "/run");
-  config.dense_optimizer.type = "sgd";
+  config.dense_optimizer.type = DenseOptimizerType::kSgd;
   config.dense_optimizer.lr = 1e30;
   config.train.max_nonfinite_steps = 3;
   try {

@@ -20,10 +20,14 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+Bins bins_of(const Floats& p, const Floats& y, const Floats& w = {}) {
+  return reliability({p, y, w});
+}
+
 TEST(Reliability, EachOfAFewExamplesIsABin) {
-  EXPECT_THAT(
-      reliability(Floats{.75F, .25F, .5F}, Floats{1, 0, 0}),
-      ElementsAre(ReliabilityBin{1, .25, 0}, ReliabilityBin{1, .5, 0}, ReliabilityBin{1, .75, 1}));
+  EXPECT_THAT(bins_of(Floats{.75F, .25F, .5F}, Floats{1, 0, 0}),
+              ElementsAre(ReliabilityBin{1, .25, 0, 1}, ReliabilityBin{1, .5, 0, 1},
+                          ReliabilityBin{1, .75, 1, 1}));
 }
 
 TEST(Reliability, ManyExamplesAreInBinsOfEqualSize) {
@@ -32,33 +36,45 @@ TEST(Reliability, ManyExamplesAreInBinsOfEqualSize) {
     p.push_back(static_cast<float>(i) / 256.0F);
     y.push_back(i >= 190 ? 1.0F : 0.0F);
   }
-  const Bins bins = reliability(p, y);
+  const Bins bins = bins_of(p, y);
   ASSERT_THAT(bins, SizeIs(20));
-  EXPECT_EQ(bins.front(), (ReliabilityBin{10, 45.0 / 256, 0}));
-  EXPECT_EQ(bins.back(), (ReliabilityBin{10, 1945.0 / 256, 10}));
+  EXPECT_EQ(bins.front(), (ReliabilityBin{10, 45.0 / 256, 0, 10}));
+  EXPECT_EQ(bins.back(), (ReliabilityBin{10, 1945.0 / 256, 10, 10}));
 }
 
 TEST(Reliability, EqualPredictionsStayTogether) {
-  EXPECT_THAT(reliability(Floats(300, .25F), Floats(300, 1)),
-              ElementsAre(ReliabilityBin{300, 75, 300}));
+  EXPECT_THAT(bins_of(Floats(300, .25F), Floats(300, 1)),
+              ElementsAre(ReliabilityBin{300, 75, 300, 300}));
+}
+
+TEST(Reliability, WithWeightsBinsHaveEqualWeight) {
+  // .25 weighs half of all: what follows it begins in bin 10.
+  EXPECT_THAT(bins_of(Floats{.75F, .25F, .5F}, Floats{1, 1, 0}, Floats{.5F, 2, 1.5F}),
+              ElementsAre(ReliabilityBin{1, .5, 2, 2}, ReliabilityBin{1, .75, 0, 1.5},
+                          ReliabilityBin{1, .375, .5, .5}));
 }
 
 TEST(Reliability, OfNothingOrNanThereIsNone) {
-  EXPECT_THAT(reliability({}, {}), IsEmpty());
-  EXPECT_THAT(reliability(Floats{.5F, std::nanf("")}, Floats{1, 0}), IsEmpty());
+  EXPECT_THAT(bins_of({}, {}), IsEmpty());
+  EXPECT_THAT(bins_of(Floats{.5F, std::nanf("")}, Floats{1, 0}), IsEmpty());
 }
 
 /// By counting the smaller predictions of each example; sums are exact, since predictions are
-/// multiples of 1/256.
-Bins slow_reliability(const Floats& p, const Floats& y) {
-  std::map<std::size_t, ReliabilityBin> bins;
+/// multiples of 1/256 and weights of 1/4.
+Bins slow_reliability(const Floats& p, const Floats& y, const Floats& w) {
+  std::map<std::int64_t, ReliabilityBin> bins;
   for (std::size_t i = 0; i < p.size(); ++i) {
-    std::size_t smaller = 0;
-    for (const float other : p) smaller += other < p[i] ? 1 : 0;
-    ReliabilityBin& bin = bins[20 * smaller / p.size()];
+    double smaller = 0, all = 0;
+    for (std::size_t j = 0; j < p.size(); ++j) {
+      smaller += p[j] < p[i] ? static_cast<double>(w[j]) : 0.0;
+      all += static_cast<double>(w[j]);
+    }
+    ReliabilityBin& bin = bins[static_cast<std::int64_t>(20 * smaller / all)];
+    const auto weight = static_cast<double>(w[i]);
     ++bin.examples;
-    bin.predicted += static_cast<double>(p[i]);
-    if (y[i] == 1.0F) ++bin.positives;
+    bin.predicted += weight * static_cast<double>(p[i]);
+    if (y[i] == 1.0F) bin.positives += weight;
+    bin.weight += weight;
   }
   Bins all;
   for (const auto& [number, bin] : bins) all.push_back(bin);
@@ -69,12 +85,14 @@ TEST(Reliability, IsThatOfCountingWhateverTheNumberOfExamplesAndTies) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const RandomStream random{hash64(seed, 9)};
     const std::uint64_t n = 1 + random.below(0, 400), values = 1 + random.below(1, 256);
-    Floats p, y;
+    Floats p, y, w;
     for (std::uint64_t i = 0; i < n; ++i) {
-      p.push_back(static_cast<float>(random.below(2 * i + 2, values)) / 256.0F);
-      y.push_back(random.uniform(2 * i + 3) < 0.3F ? 1.0F : 0.0F);
+      p.push_back(static_cast<float>(random.below(3 * i + 2, values)) / 256.0F);
+      y.push_back(random.uniform(3 * i + 3) < 0.3F ? 1.0F : 0.0F);
+      w.push_back(static_cast<float>(1 + random.below(3 * i + 4, 12)) / 4.0F);
     }
-    EXPECT_EQ(reliability(p, y), slow_reliability(p, y)) << seed;
+    EXPECT_EQ(bins_of(p, y), slow_reliability(p, y, Floats(n, 1.0F))) << seed;
+    EXPECT_EQ(bins_of(p, y, w), slow_reliability(p, y, w)) << seed;
   }
 }
 
@@ -90,7 +108,7 @@ TEST(Reliability, TheOrderOfTheExamplesChangesNoBit) {
       p.push_back(probability);
       y.push_back(label);
     }
-    return reliability(p, y);
+    return bins_of(p, y);
   };
   const Bins bins = bins_of_rows();
   std::ranges::reverse(rows);

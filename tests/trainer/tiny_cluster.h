@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/embedding_specs.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/file_store.h"
+#include "satrap/net/file_rendezvous.h"
 #include "satrap/ps/shard_server.h"
 #include "satrap/trainer/trainer.h"
 #include "tests/support/temporary_directory.h"
@@ -23,7 +23,7 @@ class TinyCluster {
  public:
   TinyCluster(const job::JobConfig& job, std::int64_t num_shards, std::int64_t num_ranks)
       : job_(job), num_ranks_(num_ranks), num_shards_(num_shards) {
-    job_.embedding.store = "ps";
+    job_.embedding.store = job::StoreKind::kPs;
     job_.cluster.timeout = "60s";
     start_shards();
   }
@@ -57,7 +57,6 @@ class TinyCluster {
   /// As train; returns the error of each rank, if it has one.
   std::vector<std::exception_ptr> try_to_train(const TrainOptions& options = {}) {
     ++num_starts_;
-    data::share_generator(job_.data);
     std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(num_ranks_));
     std::vector<std::exception_ptr> errors(outcomes.size());
     std::vector<std::thread> threads;
@@ -91,7 +90,7 @@ class TinyCluster {
   TrainOutcome outcome_;  // the chief's
   const TemporaryDirectory directory_;
   net::Endpoint endpoint_{{}};
-  net::FileStore store_{directory_.path() + "/store"};
+  net::FileRendezvous store_{directory_.path() + "/store"};
   std::vector<std::unique_ptr<ps::ShardServer>> shards_;
 };
 

@@ -135,11 +135,11 @@ TEST_F(WarmStartTest, TablesMayHaveOtherNumbersInTheNewJob) {
 }
 
 TEST_F(WarmStartTest, OfTheWeightsAloneBeginsWithFreshStateOfAnotherOptimizer) {
-  config_.tables["default"].optimizer.type = "adam";
-  config_.dense_optimizer.type = "sgd";
+  config_.tables["default"].optimizer.type = RowOptimizerType::kAdam;
+  config_.dense_optimizer.type = DenseOptimizerType::kSgd;
   EXPECT_THAT(error(), AllOf(HasSubstr("'C1'"), HasSubstr("'C4'"), HasSubstr("adagrad"),
                              HasSubstr("adam"), HasSubstr("optimizer_state: reset")));
-  config_.train.warm_start.optimizer_state = "reset";
+  config_.train.warm_start.optimizer_state = job::OptimizerState::kReset;
   for (const auto& [id, row] : rows_of(start(), "C2")) {
     const std::vector<float> old = rows_of(from_, "C2").at(id);
     EXPECT_THAT(std::vector(row.begin(), row.begin() + 8),
@@ -192,7 +192,7 @@ TEST_F(WarmStartTest, ARunThatIsUnderWayCannotGetOne) {
 TEST_F(WarmStartTest, TablesThatDoNotFitAreNamedWithBothSides) {
   config_.tables["C1"] = config_.tables["C2"] = config_.tables["C3"] = config_.tables["C4"] =
       config_.tables["default"];
-  config_.model.type = "ffnn";
+  config_.model.type = job::ModelType::kFfnn;
   config_.tables["C1"].dim = 4;
   EXPECT_THAT(error(), AllOf(HasSubstr("'C1' of " + from_), HasSubstr("8 weights"),
                              HasSubstr("of 4"), Not(HasSubstr("'C2'"))));

@@ -1,5 +1,7 @@
 #include "src/trainer/watch.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,6 +60,17 @@ TEST(TrainingWatch, JudgesEachOfSeveralLabelsOnce) {
   EXPECT_THAT(watch.add_labels(std::vector<float>{0, 0, 1, 0}), IsEmpty());
   EXPECT_THAT(watch.end_labels(), ElementsAre(HasSubstr("label 'buy' is 0 in all of the first 2")));
   EXPECT_THAT(watch.end_labels(), IsEmpty());
+}
+
+TEST(TrainingWatch, LooksOnlyAtLabelsThatCount) {
+  const float missing = std::nanf("");
+  TrainingWatch watch(schema_of({{.column = "click"}, {.column = "buy"}, {.column = "like"}}));
+  // The only click is missing, the only buy weighs nothing, and likes are missing everywhere.
+  watch.add_labels(std::vector<float>{missing, 0, missing, 0, 0, missing, 0, 1, missing},
+                   std::vector<float>{1, 2, 0});
+  EXPECT_THAT(watch.end_labels(),
+              ElementsAre(HasSubstr("label 'click' is 0 in all"), HasSubstr("label 'buy' is 0 in"),
+                          HasSubstr("label 'like' is missing or has weight 0 in all")));
 }
 
 Metrics window(double loss, double auc, std::int64_t examples = 1000) {

@@ -79,8 +79,8 @@ class Device : public Operations {
   // ---- recordings: work that is queued again and again with the same arguments (Recording). The
   // host, which runs at once what is queued, has none
 
-  /// What is queued on `stream` until end_recording is recorded instead of run. Only this thread
-  /// may use the stream meanwhile.
+  /// Records all that is queued on `stream` until end_recording, instead of running it. Only this
+  /// thread may use the stream meanwhile.
   virtual void begin_recording(StreamRef stream) = 0;
   virtual void* end_recording(StreamRef stream) = 0;
   virtual void abandon_recording(StreamRef stream) noexcept = 0;  // instead, after an error
@@ -107,7 +107,7 @@ std::unique_ptr<Device> make_host_device(ThreadPool* pool = nullptr);
 /// one that is too old, no device, none that the kernels are compiled for.
 std::string why_no_cuda();
 
-/// Those that this process can see; 0 if why_no_cuda() says why.
+/// The GPUs that this process can see; 0 if why_no_cuda() says why.
 int num_cuda_devices();
 
 /// The GPU with this number. Throws Error(kUnavailable) if there is none, or the kernels are not

@@ -34,21 +34,14 @@ constexpr Key key_of_tag(std::uint64_t tag);
 /// The vectors of one add_in_order.
 inline constexpr std::int64_t kMaxAdded = 64;
 
-/// How resolve treats the cache.
-enum class ResolveMode {
-  kTrain,     // pins what it finds and admits what it misses
-  kReadOnly,  // changes nothing in the cache: misses get overflow rows
-};
-
 /// An overflow row of an earlier batch that is not done with it.
-struct SharedRow {
+struct OverflowRow {
   std::uint64_t tag = 0;
   std::int32_t slot = 0;        // from num_slots on
   std::uint32_t is_needed = 0;  // becomes 1 if this batch needs it, too
 };
 
 struct ResolveArguments {
-  ResolveMode mode = ResolveMode::kTrain;
   std::uint32_t batch = 1;      // number of this batch, ascending from 1
   std::uint32_t completed = 0;  // last batch whose rows may be evicted: its updates precede this
 
@@ -59,7 +52,7 @@ struct ResolveArguments {
 
   // The overflow rows of earlier batches that are not done with them. A key has one row: what such
   // a row holds is found there, by any batch. Device memory.
-  SharedRow* shared = nullptr;  // [num_shared], tags ascending; in and out
+  OverflowRow* shared = nullptr;  // [num_shared], tags ascending; in and out
   std::int64_t num_shared = 0;
 
   // Under kLookahead, the next uses of the batch's keys (Window::next_uses); null: none is known.
@@ -76,153 +69,176 @@ struct TouchArguments {
   std::uint32_t resolved = 0;  // last batch that has been resolved
 };
 
-/// Which slots are listed.
-enum class ListMode { kDirty, kAll };
+/// Rows [begin, min(begin + max_rows, *count)) of a list of slots.
+struct SlotRange {
+  const std::int32_t* slots;   // device [*count]
+  const std::uint32_t* count;  // device [1]
+  std::int64_t begin, max_rows;
+};
 
+/// plan: sorts the batch's keys once, with their positions, and derives everything from that order.
+/// Fills all of `plan` except slots. Requires plan.num_ids == bags.num_ids <= plan.max_ids, and
+/// vectors within 2^34 elements of the output's begin. Vectors of a sequence are padded_dim
+/// elements apart.
+struct BuildPlan {
+  Bags bags;
+  std::int64_t num_sets;    // of the cache that resolve will look into
+  std::int64_t padded_dim;  // of its rows
+  PlanView plan;
+};
+
+/// Looks at a batch ahead of its resolve, at most window.size.depth batches ahead: notes in the
+/// cache which of its rows the batch needs, and in the window that it is the next use of its keys
+/// where they were seen last. Batches are touched in order, each once, with a plan whose keys are
+/// those of the plan that resolve gets; of the plan, only counts and unique_tags are read. One warp
+/// owns a set of the directory. A cache of another policy than kLookahead needs no touch.
+struct Touch {
+  CacheView cache;
+  WindowView window;
+  PlanView plan;
+  TouchArguments arguments;
+};
+
+/// probe, admit, evict. All keys are looked up first, and the rows found are pinned: a row is
+/// pinned while last_needed > completed. A key that is not in its set but among the shared rows is
+/// found there: it is a hit, and not admitted; the caller keeps its row until all batches that have
+/// found it are done. Then one warp owns a set and handles all of its misses, so nothing is locked
+/// and the result does not depend on the schedule. Each miss takes, in the order of tags: the first
+/// empty way; else the unpinned way that the policy chooses, lowest way first among equals; else
+/// the next of overflow_slots; else none (-1), which counts.overflows > max_overflow shows. Sets
+/// plan.slots and the lists of `misses`. Rows are not touched: gather_rows must have saved the
+/// victims before scatter_rows overwrites them. Cost: the batch's keys and the bookkeeping of their
+/// sets, independent of the size of the cache.
+struct Resolve {
+  CacheView cache;
+  PlanView plan;
+  ResolveArguments arguments;
+  MissView misses;
+};
+
+/// Copies rows of a list of slots to staging, in the host's layout; skips slots of -1. Changed rows
+/// become gathered. For victims, for overflow rows at the end of a batch, for export and flush.
+struct GatherRows {
+  CacheView cache;
+  SlotRange from;
+  std::byte* staging;  // device or mapped [max_rows, row_bytes] out
+};
+
+/// The reverse: copies rows into their slots.
+struct ScatterRows {
+  CacheView cache;
+  SlotRange to;
+  const std::byte* staging;
+};
+
+/// As scatter_rows, of rows that are anywhere in registered or pinned memory of the host (device.h)
+/// or in the device's: row i, in the host's layout, is at rows[i], a multiple of 16, and goes to
+/// slots[i]. Nothing may write them meanwhile.
+struct LoadRows {
+  CacheView cache;
+  const std::int32_t* slots;   // device [*count]
+  const std::uint32_t* count;  // device [1], at most max_rows
+  std::int64_t max_rows;
+  const std::byte* const* rows;  // device [*count]
+};
+
+/// pool forward: output vector = Σ coefficient * weights over the bag's ids in order, by fma from
+/// 0; zeros for an empty bag, a missing row, and after the end of a sequence. Sums are fp32,
+/// rounded to the output's type once. Writes padded_dim elements per vector, and nothing between
+/// vectors.
+struct PoolForward {
+  CacheView cache;
+  Bags bags;
+  PlanView plan;
+  FloatType out_type;
+  void* out;  // device [num_examples, row_stride], aligned to 16 bytes
+};
+
+/// backward and update: sums the gradient of each key over its occurrences (order:
+/// kernels/sum_order.h), runs the optimizer on its row in the same pass and advances the row's
+/// header; rows become changed. Keys without a slot are skipped. Weights of 16 bits are rounded
+/// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
+struct BackwardUpdate {
+  CacheView cache;
+  PlanView plan;
+  FloatType grad_type;
+  const void* grad;  // device [num_examples, row_stride], aligned to 16 bytes
+  RowOptimizerType optimizer;
+  const TableStep* steps;  // device [tables], by the key's table number
+};
+
+/// Before backward_update of a step that may have to leave all rows unchanged: if *flag is not 0,
+/// the plan becomes one without keys, and the gradient is not read.
+struct CancelUpdate {
+  const float* flag;  // device [1]
+  PlanView plan;
+};
+
+/// backward without update: the summed gradient of each key, for whoever runs the optimizer. Key
+/// u's goes to vector places[u] of `out`, to none if that is negative; without places to vector u.
+struct BackwardGradients {
+  RowLayout layout;
+  PlanView plan;
+  FloatType grad_type;
+  const void* grad;
+  const std::int32_t* places;  // device [unique], or nullptr
+  float* out;                  // device [vectors, padded_dim]
+};
+
+/// export, flush: lists the slots of sets [first_set, first_set + num_sets) that hold a row and are
+/// not clean, to be gathered in chunks. No resolve may run before the last chunk has been gathered:
+/// it could put another row into a listed slot.
+struct ListSlots {
+  CacheView cache;
+  std::int64_t first_set, num_sets;
+  SlotList list;  // capacity at least num_sets * kWays
+};
+
+/// Makes the listed slots clean, once what was gathered from them has been saved. A slot stays
+/// dirty if its row has been updated, or another row has taken its place, since it was gathered.
+/// One list at a time: it is marked, or given up, before another is gathered. If a row is evicted
+/// meanwhile, its writeback is newer than what was gathered and must be saved after it.
+struct MarkClean {
+  CacheView cache;
+  SlotList list;
+};
+
+/// The factors of a layer's dropout, for a dense network on the device: of `columns` columns, in
+/// `rows` rows of examples from first_example on.
+struct DropoutFactors {
+  Dropout dropout;
+  std::int64_t first_example, rows, columns;
+  float* out;  // device [rows, columns] with `stride`
+  std::int64_t stride;
+};
+
+/// Adds vectors element by element, in their order: sum[i] = ((v0[i] + v1[i]) + v2[i]) + ... One of
+/// them may begin at `sum`, if it is the only one there.
+struct AddInOrder {
+  std::span<const float* const> vectors;  // host [1 to kMaxAdded]
+  std::int64_t count;                     // elements of each
+  float* sum;                             // device [count]
+};
+
+/// All operations. Each is described where its arguments are.
 class Operations {
  public:
   virtual ~Operations() = default;
 
-  /// plan: sorts the batch's keys once, with their positions, and derives everything from that
-  /// order. Fills all of `plan` except slots. Requires plan.num_ids == bags.num_ids <=
-  /// plan.max_ids, and vectors within 2^34 elements of the output's begin. Vectors of a sequence
-  /// are padded_dim elements apart.
-  virtual void build_plan(const Bags& bags,
-                          std::int64_t num_sets,    // of the cache that resolve will look into
-                          std::int64_t padded_dim,  // of its rows
-                          const PlanView& plan,
-                          StreamRef stream) = 0;
-
-  /// Looks at a batch ahead of its resolve, at most window.size.depth batches ahead: notes in the
-  /// cache which of its rows the batch needs, and in the window that it is the next use of its keys
-  /// where they were seen last. Batches are touched in order, each once, with a plan whose keys are
-  /// those of the plan that resolve gets; of the plan, only counts and unique_tags are read. One
-  /// warp owns a set of the directory. A cache of another policy than kLookahead needs no touch.
-  virtual void touch(const CacheView& cache,
-                     const WindowView& window,
-                     const PlanView& plan,
-                     const TouchArguments& arguments,
-                     StreamRef stream) = 0;
-
-  /// probe, admit, evict. All keys are looked up first, and the rows found are pinned: a row is
-  /// pinned while last_needed > completed. A key that is not in its set but among the shared
-  /// rows is found there: it is a hit, and not admitted; the caller keeps its row until all batches
-  /// that have found it are done. Then one warp owns a set and handles all of its misses, so
-  /// nothing is locked and the result does not depend on the schedule. Each miss takes, in the
-  /// order of tags: the first empty way; else the unpinned way that the policy chooses, lowest way
-  /// first among equals; else the next of overflow_slots; else none (-1), which counts.overflows >
-  /// max_overflow shows. Sets plan.slots and the lists of `misses`. Rows are not touched:
-  /// gather_rows must have saved the victims before scatter_rows overwrites them. Cost: the batch's
-  /// keys and the bookkeeping of their sets, independent of the size of the cache.
-  virtual void resolve(const CacheView& cache,
-                       const PlanView& plan,
-                       const ResolveArguments& arguments,
-                       const MissView& misses,
-                       StreamRef stream) = 0;
-
-  /// Copies rows [begin, min(begin + max_rows, *count)) of a list of slots to staging, in the
-  /// host's layout; skips slots of -1. Changed rows become gathered. For victims, for overflow rows
-  /// at the end of a batch, for export and flush.
-  virtual void gather_rows(const CacheView& cache,
-                           const std::int32_t* slots,   // device [*count]
-                           const std::uint32_t* count,  // device [1]
-                           std::int64_t begin,
-                           std::int64_t max_rows,
-                           std::byte* staging,  // device or mapped [max_rows, row_bytes] out
-                           StreamRef stream) = 0;
-
-  /// The reverse: copies rows into their slots.
-  virtual void scatter_rows(const CacheView& cache,
-                            const std::int32_t* slots,
-                            const std::uint32_t* count,
-                            std::int64_t begin,
-                            std::int64_t max_rows,
-                            const std::byte* staging,
-                            StreamRef stream) = 0;
-
-  /// As scatter_rows, of rows that are anywhere in registered or pinned memory of the host
-  /// (device.h) or in the device's: row i, in the host's layout, is at rows[i], a multiple of 16,
-  /// and goes to slots[i]. Nothing may write them meanwhile.
-  virtual void load_rows(const CacheView& cache,
-                         const std::int32_t* slots,   // device [*count]
-                         const std::uint32_t* count,  // device [1], at most max_rows
-                         std::int64_t max_rows,
-                         const std::byte* const* rows,  // device [*count]
-                         StreamRef stream) = 0;
-
-  /// pool forward: output vector = Σ coefficient * weights over the bag's ids in order, by fma from
-  /// 0; zeros for an empty bag, a missing row, and after the end of a sequence. Sums are fp32,
-  /// rounded to the output's type once. Writes padded_dim elements per vector, and nothing between
-  /// vectors.
-  virtual void pool_forward(const CacheView& cache,
-                            const Bags& bags,
-                            const PlanView& plan,
-                            FloatType out_type,
-                            void* out,  // device [num_examples, row_stride], aligned to 16 bytes
-                            StreamRef stream) = 0;
-
-  /// backward and update: sums the gradient of each key over its occurrences (order:
-  /// kernels/sum_order.h), runs the optimizer on its row in the same pass and advances the row's
-  /// header; rows become changed. Keys without a slot are skipped. Weights of 16 bits are rounded
-  /// stochastically, as on the host (core/half.h). Formulas: satrap/kernels/row_optimizer.h.
-  virtual void backward_update(
-      const CacheView& cache,
-      const PlanView& plan,
-      FloatType grad_type,
-      const void* grad,  // device [num_examples, row_stride], aligned to 16 bytes
-      RowOptimizerType optimizer,
-      const TableStep* steps,  // device [tables], by the key's table number
-      StreamRef stream) = 0;
-
-  /// Before backward_update of a step that may have to leave all rows unchanged: if *flag is not 0,
-  /// the plan becomes one without keys, and the gradient is not read.
-  virtual void cancel_update(const float* flag,  // device [1]
-                             const PlanView& plan,
-                             StreamRef stream) = 0;
-
-  /// backward without update: the summed gradient of each key, for whoever runs the optimizer. Key
-  /// u's goes to vector places[u] of `out`, to none if that is negative; without places to vector
-  /// u.
-  virtual void backward_gradients(const RowLayout& layout,
-                                  const PlanView& plan,
-                                  FloatType grad_type,
-                                  const void* grad,
-                                  const std::int32_t* places,  // device [unique], or nullptr
-                                  float* out,                  // device [vectors, padded_dim]
-                                  StreamRef stream) = 0;
-
-  /// export, flush: lists the occupied slots of sets [first_set, first_set + num_sets), all or only
-  /// those that are not clean, to be gathered in chunks. No resolve may run before the last chunk
-  /// has been gathered: it could put another row into a listed slot.
-  virtual void list_slots(const CacheView& cache,
-                          ListMode mode,
-                          std::int64_t first_set,
-                          std::int64_t num_sets,
-                          const SlotList& list,  // capacity at least num_sets * kWays
-                          StreamRef stream) = 0;
-
-  /// Makes the listed slots clean, once what was gathered from them has been saved. A slot stays
-  /// dirty if its row has been updated, or another row has taken its place, since it was gathered.
-  /// One list at a time: it is marked, or given up, before another is gathered. If a row is evicted
-  /// meanwhile, its writeback is newer than what was gathered and must be saved after it.
-  virtual void mark_clean(const CacheView& cache, const SlotList& list, StreamRef stream) = 0;
-
-  /// The factors of a layer's dropout, for a dense network on the device: of `columns` columns, in
-  /// `rows` rows of examples from first_example on.
-  virtual void dropout_factors(const Dropout& dropout,
-                               std::int64_t first_example,
-                               std::int64_t rows,
-                               std::int64_t columns,
-                               float* out,  // device [rows, columns] with `stride`
-                               std::int64_t stride,
-                               StreamRef stream) = 0;
-
-  /// Adds vectors element by element, in their order: sum[i] = ((v0[i] + v1[i]) + v2[i]) + ... One
-  /// of them may begin at `sum`, if it is the only one there.
-  virtual void add_in_order(std::span<const float* const> vectors,  // host [1 to kMaxAdded]
-                            std::int64_t count,                     // elements of each
-                            float* sum,                             // device [count]
-                            StreamRef stream) = 0;
+  virtual void build_plan(const BuildPlan& operation, StreamRef stream) = 0;
+  virtual void touch(const Touch& operation, StreamRef stream) = 0;
+  virtual void resolve(const Resolve& operation, StreamRef stream) = 0;
+  virtual void gather_rows(const GatherRows& operation, StreamRef stream) = 0;
+  virtual void scatter_rows(const ScatterRows& operation, StreamRef stream) = 0;
+  virtual void load_rows(const LoadRows& operation, StreamRef stream) = 0;
+  virtual void pool_forward(const PoolForward& operation, StreamRef stream) = 0;
+  virtual void backward_update(const BackwardUpdate& operation, StreamRef stream) = 0;
+  virtual void cancel_update(const CancelUpdate& operation, StreamRef stream) = 0;
+  virtual void backward_gradients(const BackwardGradients& operation, StreamRef stream) = 0;
+  virtual void list_slots(const ListSlots& operation, StreamRef stream) = 0;
+  virtual void mark_clean(const MarkClean& operation, StreamRef stream) = 0;
+  virtual void dropout_factors(const DropoutFactors& operation, StreamRef stream) = 0;
+  virtual void add_in_order(const AddInOrder& operation, StreamRef stream) = 0;
 };
 
 // ------------------------------------------------------------------------------ implementation

@@ -59,9 +59,9 @@ class Event {
 /// Owns work that was queued once, to be queued again as a whole, which takes the host one call.
 class Recording {
  public:
-  /// What `queue(stream)` queues, on a stream that nothing else uses meanwhile. `queue` must not
-  /// wait, and uses the device through this stream alone. The memory of what it queues must live as
-  /// long as the recording.
+  /// Records what `queue(stream)` queues, on a stream that nothing else uses meanwhile. `queue`
+  /// must not wait, and uses the device through this stream alone. The memory of what it queues
+  /// must live as long as the recording.
   template <class Queue>
   Recording(Device& device, StreamRef stream, Queue queue) : device_(&device) {
     device.begin_recording(stream);

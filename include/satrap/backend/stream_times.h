@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "satrap/backend/stream.h"
+#include "satrap/core/mutex.h"
 
 namespace satrap::backend {
 
@@ -36,10 +36,10 @@ class StreamTimes {
     Kind kind_;
   };
 
-  // What has been found done by now.
+  // Seconds of the work that has been found done by now.
   double seconds(Kind kind);
-  // For which work of some kind was between its begin and its end; but for exchanges with other
-  // ranks, which are mostly waits.
+  // Seconds in which work of some kind was between its begin and its end; but for exchanges with
+  // other ranks, which are mostly waits.
   double busy_seconds();
 
  private:
@@ -53,16 +53,16 @@ class StreamTimes {
   };
   void begin(Kind kind);
   void end(Kind kind) noexcept;
-  void add_done();
+  void add_done() SATRAP_REQUIRES(mutex_);
 
   Device& device_;
   const Stream& stream_;
-  std::mutex mutex_;
-  std::deque<std::unique_ptr<Work>> open_;  // in the order of their begin
-  std::vector<std::unique_ptr<Work>> free_;
-  std::shared_ptr<Event> latest_end_;  // of what has been added
-  std::array<double, kNumKinds> seconds_{};
-  double busy_seconds_ = 0.0;
+  Mutex mutex_;
+  std::deque<std::unique_ptr<Work>> open_ SATRAP_GUARDED_BY(mutex_);  // in the order of their begin
+  std::vector<std::unique_ptr<Work>> free_ SATRAP_GUARDED_BY(mutex_);
+  std::shared_ptr<Event> latest_end_ SATRAP_GUARDED_BY(mutex_);  // of what has been added
+  std::array<double, kNumKinds> seconds_ SATRAP_GUARDED_BY(mutex_){};
+  double busy_seconds_ SATRAP_GUARDED_BY(mutex_) = 0.0;
 };
 
 }  // namespace satrap::backend

@@ -9,7 +9,7 @@
 #include "satrap/kernels/row_layout.h"
 
 /// The arguments of kernels: plain structs of numbers and pointers into device memory, passed by
-/// value. Owners: Cache (cache.h), Plan (plan.h).
+/// value. Owners: Cache (cache.h), DevicePlan (plan.h).
 namespace satrap::backend {
 
 /// A stream to queue work on, not owned; the default stream unless it comes from a Stream.
@@ -57,7 +57,7 @@ struct Bags {
 /// The tag of ids that are not used: it sorts after all others.
 inline constexpr std::uint64_t kUnusedTag = ~std::uint64_t{0};
 
-/// Where an id goes: its vector in the output, in quads, or kNoTarget; and its factor there.
+/// The place of an id: its vector in the output, in quads, or kNoTarget; and its factor there.
 struct alignas(8) IdPlace {
   std::uint32_t target;
   float coefficient;

@@ -12,7 +12,8 @@ namespace satrap::backend {
 ///
 /// To know the uses of L batches ahead, depth is L + 1: batch b + L is touched, then batch b is
 /// resolved. As many entries of the directory as these batches have keys together are enough: 20
-/// bytes per key. Six times the keys that the cache holds are a good length (bench/README.md).
+/// bytes per key. Six times the keys that the cache holds are a good length
+/// (bench/journal/caches.md).
 class Window {
  public:
   Window(Device& device, const WindowSize& size, StreamRef stream);

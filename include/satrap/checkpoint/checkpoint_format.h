@@ -76,8 +76,8 @@ struct Manifest {
   /// The same for the content of that file. `directory` may be a URL.
   static Manifest from_json(const std::string& text, const std::string& directory);
 
-  /// Where rank `rank` of `num_ranks` continues: where it stopped or, with another number of
-  /// ranks, after the last row that any of them has read.
+  /// The position where rank `rank` of `num_ranks` continues: where it stopped or, with another
+  /// number of ranks, after the last row that any of them has read.
   data::DataPosition position_of(std::int64_t rank, std::int64_t num_ranks) const;
 };
 

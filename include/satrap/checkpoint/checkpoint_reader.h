@@ -16,7 +16,7 @@
 
 namespace satrap::checkpoint {
 
-/// Where a job continues, and the state outside its model.
+/// The step and position where a job continues, and the state outside its model.
 struct RestoredState {
   Manifest manifest;
   std::vector<pipeline::PendingLookup> pending;
@@ -33,7 +33,7 @@ std::string find_config(const std::string& checkpoint);
 /// if it has no record of them.
 std::optional<std::vector<data::DataFile>> read_data_files(const std::string& checkpoint);
 
-/// Where the checkpoint is in a topic; nothing if it was not trained on one.
+/// The checkpoint's position in a topic; nothing if it was not trained on one.
 std::optional<data::TopicPosition> read_topic_position(const std::string& checkpoint);
 
 /// Fills a freshly built model; all ranks call it. Returns the pending lookups of `rank` of

@@ -42,7 +42,7 @@ struct CheckpointContent {
   std::vector<table::TableSpec> tables;
   std::unique_ptr<pipeline::RowsSnapshot> rows;
 
-  dense::DenseNetwork::State dense;
+  dense::Savable::State dense;
 
   /// Copies the dense state and starts the snapshots. The model must be at the end of `step`.
   void capture(pipeline::Model& model);
@@ -67,7 +67,7 @@ struct FailureLimits {
       max_unsaved = std::nullopt;
 };
 
-/// Where the checkpoints of a run in a store are kept; those of this machine are then its newest.
+/// The checkpoints of a run in a store. Those on this machine are then copies of the newest.
 struct CheckpointMirror {
   RemoteCheckpoints checkpoints;
   std::string owner;                      // a name of this process, unlike any other

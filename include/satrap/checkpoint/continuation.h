@@ -8,7 +8,7 @@
 
 namespace satrap::checkpoint {
 
-/// What a run that continues from a checkpoint needs of the configuration it was trained with.
+/// The facts that a continuing run needs of the configuration that the checkpoint was trained with.
 struct Continuation {
   /// The next steps get the same batches and versions of rows as without the interruption: lookups
   /// already made for them remain valid.

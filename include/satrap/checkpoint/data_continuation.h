@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "satrap/data/config.h"
+#include "satrap/data/dataset.h"
 
 namespace satrap::checkpoint {
 
-/// What has become of the training files of a checkpoint.
+/// The changes of the training files since a checkpoint.
 struct DataContinuation {
   std::vector<std::string> changes;  // those that matter, a line each: equal on all ranks
   bool has_same_input() const { return changes.empty(); }
@@ -26,7 +26,7 @@ struct DataContinuation {
 /// says so. `logs`: of the chief; the other ranks only throw. Reads 128 KiB of each file that had
 /// been opened.
 DataContinuation compare_data(const std::string& checkpoint,
-                              const data::DataConfig& config,
+                              const data::Dataset& data,
                               bool accepts,
                               bool logs);
 

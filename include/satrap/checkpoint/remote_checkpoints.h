@@ -37,7 +37,7 @@ class RemoteCheckpoints {
   std::optional<std::string> find_manifest(const std::string& name) const;
   void put_manifest(const std::string& json, const std::string& name) const;
 
-  /// Those of steps after `step` are checkpoints no more. Their files stay until the next
+  /// Checkpoints of steps after `step` stop being checkpoints. Their files stay until the next
   /// remove_oldest(), the manifest as abandoned-manifest.json.
   void set_newer_aside(std::int64_t step) const;
 

@@ -25,7 +25,7 @@ class WarmStart {
  private:
   void choose_tables();
   void check_table(const Manifest::Table& saved, std::string& problems);
-  void load_dense(dense::DenseNetwork& network) const;
+  void load_dense(dense::Savable& network) const;
 
   const job::WarmStartConfig& config_;
   const std::string checkpoint_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -18,5 +19,9 @@ int run_program(CLI::App& program,
                 int argc,
                 char** argv,
                 const std::function<void(Action& chosen)>& prepare);
+
+/// Ends the help of a command with a text, if there is one, and an example, which names the command
+/// in full.
+void end_help(CLI::App& command, const std::string& example, const std::string& text = "");
 
 }  // namespace satrap::cli

@@ -60,7 +60,7 @@ class StopSignals {
 
   const Role role_;
   const Launcher launcher_;
-  // Of the watcher alone:
+  // Used by the watcher alone:
   bool is_signalled_ = false;                  // by somebody else than the launcher
   std::chrono::steady_clock::time_point end_;  // when a server obeys, at the latest
   sigset_t previous_mask_{};

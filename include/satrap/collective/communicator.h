@@ -9,7 +9,7 @@
 #include "satrap/net/deadline.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/net_error.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::collective {
 
@@ -81,7 +81,7 @@ std::unique_ptr<Communicator> make_single_communicator();
 /// and to this group (a second group under a name is refused, with NetError(kRefused)). Uses a Gloo
 /// connection between every two ranks. Throws NetError if not all have arrived by the deadline.
 std::unique_ptr<Communicator> make_gloo_communicator(const net::Endpoint& endpoint,
-                                                     net::Store& store,
+                                                     net::Rendezvous& store,
                                                      const std::string& name,
                                                      std::int64_t rank,
                                                      std::int64_t size,

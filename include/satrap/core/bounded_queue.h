@@ -1,12 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap {
 
@@ -20,8 +20,8 @@ class BoundedQueue {
 
   /// Blocks while full. Returns false and drops `item` once the queue is closed.
   bool push(T item) {
-    std::unique_lock lock(mutex_);
-    not_full_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+    const MutexLock lock(mutex_);
+    while (!closed_ && items_.size() >= capacity_) not_full_.wait(mutex_);
     if (closed_) return false;
     items_.push_back(std::move(item));
     not_empty_.notify_one();
@@ -30,37 +30,41 @@ class BoundedQueue {
 
   /// Blocks while empty and open. An empty result means closed and drained.
   std::optional<T> pop() {
-    std::unique_lock lock(mutex_);
-    not_empty_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    const MutexLock lock(mutex_);
+    while (!has_answer()) not_empty_.wait(mutex_);
     return take();
   }
 
   /// As pop, without blocking.
   std::optional<T> try_pop() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return take();
   }
 
   /// Blocks while empty and open, at most for so long. Returns whether pop() would not block.
   bool wait(std::chrono::milliseconds at_most) {
-    std::unique_lock lock(mutex_);
-    return not_empty_.wait_for(lock, at_most, [&] { return closed_ || !items_.empty(); });
+    const MutexLock lock(mutex_);
+    const auto until = std::chrono::steady_clock::now() + at_most;
+    while (!has_answer() && not_empty_.wait_until(mutex_, until)) continue;
+    return has_answer();
   }
 
   void close() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
     not_full_.notify_all();
     not_empty_.notify_all();
   }
 
   std::size_t size() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return items_.size();
   }
 
  private:
-  std::optional<T> take() {
+  bool has_answer() const SATRAP_REQUIRES(mutex_) { return closed_ || !items_.empty(); }
+
+  std::optional<T> take() SATRAP_REQUIRES(mutex_) {
     if (items_.empty()) return std::nullopt;
     std::optional<T> item(std::move(items_.front()));
     items_.pop_front();
@@ -69,10 +73,10 @@ class BoundedQueue {
   }
 
   const std::size_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable not_full_, not_empty_;
-  std::deque<T> items_;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar not_full_, not_empty_;
+  std::deque<T> items_ SATRAP_GUARDED_BY(mutex_);
+  bool closed_ SATRAP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace satrap

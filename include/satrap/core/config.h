@@ -3,21 +3,42 @@
 #include <concepts>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "satrap/core/choice.h"
+
 namespace satrap {
+
+/// The effect of another value of a key on a run that continues from a checkpoint.
+enum class ChangeKind {
+  kImpossible,  // the checkpoint no longer fits
+  kInput,       // the next steps read other rows of data, or other versions of embedding rows
+  kTraining,    // the next steps train differently on the same input
+  kOutput,      // what is learned stays the same
+};
+struct ChangeRule {
+  ChangeKind kind = ChangeKind::kTraining;
+  std::string_view reason = {};  // why it is impossible
+};
+inline constexpr ChangeRule kOtherInput{ChangeKind::kInput}, kOtherTraining{ChangeKind::kTraining},
+    kSameTraining{ChangeKind::kOutput};
+constexpr ChangeRule impossible(std::string_view reason) {
+  return {ChangeKind::kImpossible, reason};
+}
 
 /// How a config struct describes itself. Each struct lists its fields once, with their rules and
 /// documentation; loading, dumping, `config explain` and "did you mean" all follow from that list:
 ///
 ///   struct OptimizerConfig {
-///     std::string type = "adagrad";
+///     Optimizer type = Optimizer::kAdagrad;
 ///     double lr = 0.02;
 ///     void visit(ConfigVisitor& v) {
-///       v.field("type", type, "Row optimizer.", {.one_of = {"sgd", "adagrad"}});
+///       v.choice("type", type, kOptimizers, "Row optimizer.");
 ///       v.field("lr", lr, "Learning rate.", {.min = 0, .min_exclusive = true});
 ///     }
 ///   };
@@ -37,6 +58,7 @@ struct FieldRule {
   bool required = false;            // must be written by the user
   std::string_view zero_word = {};  // of an integer: how 0 is written, such as `auto`; the bounds
                                     // are those of other values
+  std::optional<ChangeRule> resume = {};  // nullopt: that of the section
 };
 
 /// One field of a config struct as its visitors see it, and where its value is.
@@ -44,6 +66,7 @@ struct FieldInfo {
   std::string_view name;
   std::string_view doc;
   const FieldRule& rule;
+  ChangeRule resume;  // its own or that of its section
 };
 using FieldRef = std::variant<bool*,
                               std::int64_t*,
@@ -57,6 +80,12 @@ class ConfigVisitor;
 
 template <class T>
 concept ConfigStruct = requires(T value, ConfigVisitor& visitor) { value.visit(visitor); };
+
+/// The meaning of a plain value where a section is expected.
+struct PlainValue {
+  std::string_view field = {};     // this field of the section; "": none
+  std::string* instead = nullptr;  // this text, which is empty where there is a section; null: none
+};
 
 namespace config_detail {
 template <class T>
@@ -77,27 +106,38 @@ class ConfigVisitor {
   template <class T>
     requires std::constructible_from<FieldRef, T*>
   void field(std::string_view name, T& value, std::string_view doc, const FieldRule& rule = {}) {
-    field({name, doc, rule}, &value);
+    field({name, doc, rule, rule.resume.value_or(resume_)}, &value);
   }
 
-  /// A nested struct: a mapping in the file.
-  template <ConfigStruct T>
-  void section(std::string_view name, T& value, std::string_view doc) {
-    if (!enter_section(name, config_detail::plain_field<T>(), doc)) return;
-    value.visit(*this);
-    leave_section();
+  /// A value of an enum: a string that is a word of its table, which the rule need not repeat.
+  template <class Enum>
+  void choice(std::string_view name,
+              Enum& value,
+              Choices<Enum> choices,
+              std::string_view doc,
+              FieldRule rule = {}) {
+    for (const Choice<Enum>& each : choices) rule.one_of.emplace_back(each.word);
+    std::string word(word_of(value, choices));
+    field(name, word, doc, rule);
+    value = value_of<Enum>(word, choices).value();  // a word that breaks the rule is not taken
   }
 
-  /// A nested struct with named presets: `name: preset` or `name: {fields}`. `preset` becomes empty
-  /// when the user wrote a mapping and keeps its default when the user wrote nothing; the fields
-  /// are read only when it is empty. The struct's module checks which presets exist.
+  /// A key of earlier versions: read where a file still has it, not written, explained or proposed.
+  virtual void former(std::string_view /*name*/, std::string& /*value*/) {}
+
+  /// A nested struct: a mapping in the file. `resume`: of its keys, unless they have their own;
+  /// nullopt: that of the section around it. With `instead`, `name: text` sets that text; as long
+  /// as there is one, the fields are not visited. The struct's module checks which texts exist.
   template <ConfigStruct T>
-  void section_or_preset(std::string_view name,
-                         std::string& preset,
-                         T& value,
-                         std::string_view doc) {
-    if (!enter_section_or_preset(name, preset, doc)) return;
+  void section(std::string_view name,
+               T& value,
+               std::string_view doc,
+               std::optional<ChangeRule> resume = {},
+               std::string* instead = nullptr) {
+    if (!enter_section(name, {config_detail::plain_field<T>(), instead}, doc)) return;
+    const ChangeRule outer = std::exchange(resume_, resume.value_or(resume_));
     value.visit(*this);
+    resume_ = outer;
     leave_section();
   }
 
@@ -132,15 +172,16 @@ class ConfigVisitor {
   }
 
  protected:
+  /// `resume`: of keys outside of all sections that say so.
+  explicit ConfigVisitor(ChangeRule resume = {}) : resume_(resume) {}
+
+  ChangeRule resume() const { return resume_; }  // of the open section
+
   virtual void field(const FieldInfo& info, FieldRef value) = 0;
-  // True: visit the fields, then leave_section. False: nothing to visit. `plain`: the field that a
-  // plain value means; "": none.
+  // True: visit the fields, then leave_section. False: nothing to visit.
   virtual bool enter_section(std::string_view name,
-                             std::string_view plain,
+                             const PlainValue& plain,
                              std::string_view doc) = 0;
-  virtual bool enter_section_or_preset(std::string_view name,
-                                       std::string& preset,
-                                       std::string_view doc) = 0;
   virtual void leave_section() = 0;
   // Sets `size` to the number of elements to visit. Returns true if all of them are new.
   virtual bool enter_list(std::string_view name, std::int64_t& size, std::string_view doc) = 0;
@@ -153,6 +194,8 @@ class ConfigVisitor {
   virtual void leave_named() = 0;
 
  private:
+  ChangeRule resume_;
+
   template <ConfigStruct T>
   void visit_entry(const std::string& key, T& value) {
     if (!enter_entry(key)) return;
@@ -161,7 +204,7 @@ class ConfigVisitor {
   }
 };
 
-/// Where a value came from, for messages of later validation: "train.yaml:12", or "command line:
+/// The origin of a value, for messages of later validation: "train.yaml:12", or "command line:
 /// train.mode=hybrid". Keyed by dotted path; contains the values and sections that the user wrote,
 /// not those left at their defaults.
 using ConfigOrigins = std::map<std::string, std::string>;

@@ -21,7 +21,7 @@ enum class ErrorCode {
   kUnavailable,    // something this build or machine does not have
 };
 
-/// What what() would end at is shown as \x00.
+/// NUL bytes, at which what() would end, are shown as \x00.
 inline std::string with_visible_nuls(std::string text) {
   for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) {
     text.replace(at, 1, "\\x00");

@@ -9,7 +9,7 @@
 
 namespace satrap {
 
-/// Where memory is: in the host, in the host and reachable by a device, or in a device.
+/// The place of memory: the host, the host and reachable by a device, or a device.
 enum class Place : std::uint8_t { kHost, kPinnedHost, kDevice };
 
 /// A row-major matrix in memory that somebody else owns: an input, an output or a gradient of a

@@ -17,7 +17,7 @@ std::int64_t num_cpus();
 /// The memory of this machine, or what a container allows of it.
 std::int64_t memory_bytes();
 
-/// What a container allows; 0: no limit.
+/// The memory that a container allows; 0: no limit.
 std::int64_t memory_limit_bytes();
 
 }  // namespace satrap

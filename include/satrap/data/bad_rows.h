@@ -17,8 +17,9 @@ struct BadRows {
   std::map<std::string, std::int64_t> reasons;  // how many for which: "column 'I3': expected ..."
   std::int64_t last_row = -1;                   // number of the last one, if there is one
 
-  /// Rows of the block that are not read because they do not meet data.train.where or
-  /// data.eval.where. Those of a block that nothing is returned for may be missing.
+  /// Good rows of the block that are not read: those that do not meet data.train.where or
+  /// data.eval.where, negatives (data.train.negatives), and those that teach nothing. Those of a
+  /// block that nothing is returned for may be missing.
   std::int64_t left_out = 0;
 
   void clear() {

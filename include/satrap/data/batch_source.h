@@ -31,6 +31,7 @@ struct DataPosition {
 struct ReadStats {
   std::int64_t rows = 0;         // good rows returned
   std::int64_t bad_rows = 0;     // rows skipped
+  std::int64_t left_out = 0;     // rows that no condition, rate or weight lets in
   std::int64_t bytes = 0;        // read from the files (compressed size)
   std::int64_t total_bytes = 0;  // of all files of an epoch; 0 if unknown (standard input)
   double epoch_rows = 0.0;       // good rows of an epoch, of all ranks: estimated from the bytes
@@ -51,8 +52,8 @@ class BatchSource {
   /// shorter (never empty). Throws Error(kInvalidData) or Error(kIo) as the readers do.
   virtual bool next(Batch& batch) = 0;
 
-  /// Of endless data: waits until next() would return at once; false if that takes longer. Of data
-  /// that have an end true, at once, however long next() may take.
+  /// Waits until next() of endless data would return at once; false if that takes longer. Data that
+  /// have an end return true at once, however long next() may take.
   virtual bool wait(std::chrono::milliseconds at_most) {
     static_cast<void>(at_most);
     return true;

@@ -8,7 +8,7 @@
 
 namespace satrap::data {
 
-/// What the texts of a column have in common.
+/// The common properties of the texts of a column.
 struct ColumnProfile {
   /// The narrowest kind that every value is of.
   enum class Kind : std::uint8_t {
@@ -31,11 +31,11 @@ struct ColumnProfile {
       frequent;               // the most frequent values, and how
                               // often they occur; at most kFrequent
   bool is_ascending = false;  // in the order of rows, with at least two different values
-  // Of numbers:
+  // Set for numbers:
   double min = 0.0, max = 0.0, mean = 0.0;
   std::vector<double> numbers;  // [num_values] ascending
   double upper_half = 0.0;      // the smallest value such that at most half of all are as large
-  // Of a column with several values in a field:
+  // Set for a column with several values in a field:
   std::string separator;         // ""; one value
   bool is_in_brackets = false;   // "[1, 2]"
   bool are_long_digits = false;  // digits alone, and more than 64 bits have

@@ -1,18 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "satrap/core/config.h"
-#include "satrap/data/synthetic.h"
-#include "satrap/data/topic_position.h"
+#include "satrap/data/synthetic_config.h"
 
 namespace satrap::data {
 
@@ -24,6 +18,7 @@ struct LabelConfig {
   std::vector<std::string> positive = {};  // texts that mean 1; empty: the column holds numbers
   std::vector<std::string> negative = {};  // texts that mean 0; empty: any that is not positive
   std::vector<double> threshold = {};      // numbers of at least this mean 1; empty: 0 and 1 only
+  double positive_weight = 1.0;            // of examples whose label is 1, in [1e-6, 1e6]
   void visit(ConfigVisitor& v);
   friend bool operator==(const LabelConfig&, const LabelConfig&) = default;
 };
@@ -38,18 +33,41 @@ struct NamedLabelConfig {
   void visit(ConfigVisitor& v);
 };
 
+/// What happens to a number before the dense network gets it.
+enum class Transform { kNone, kLog1p, kZscore, kLog1pZscore };
+inline constexpr Choice<Transform> kTransforms[] = {{"none", Transform::kNone},
+                                                    {"log1p", Transform::kLog1p},
+                                                    {"zscore", Transform::kZscore},
+                                                    {"log1p_zscore", Transform::kLog1pZscore}};
+constexpr bool takes_log1p(Transform transform) {
+  return transform == Transform::kLog1p || transform == Transform::kLog1pZscore;
+}
+constexpr bool takes_zscore(Transform transform) {
+  return transform == Transform::kZscore || transform == Transform::kLog1pZscore;
+}
+
+/// What the time between two columns is counted in.
+enum class AgeUnit { kSecond, kMinute, kHour, kDay };
+inline constexpr Choice<AgeUnit> kAgeUnits[] = {{"s", AgeUnit::kSecond},
+                                                {"min", AgeUnit::kMinute},
+                                                {"h", AgeUnit::kHour},
+                                                {"d", AgeUnit::kDay}};
+
 /// A number that becomes one input of the dense network, or two with a missing indicator. A name
 /// like "I1..I13" means thirteen of them.
 struct NumericConfig {
   static constexpr std::string_view kPlain = "name";
 
-  std::string name = "";           // of the input; empty: that of the column
-  std::string column = "";         // empty: the name
-  std::string transform = "none";  // none | log1p | zscore | log1p_zscore
+  std::string name = "";    // of the input; empty: that of the column
+  std::string column = "";  // empty: the name
+  std::string since = "";   // the number is the time from that of this column; empty: it is no age
+  AgeUnit unit = AgeUnit::kDay;
+  Transform transform = Transform::kNone;
   std::vector<double> clip = {};   // [low, high] of the value as read; empty: none
   double fill = 0.0;               // replaces a missing value, after the transform
   bool missing_indicator = false;  // adds an input that is 1 if the value is missing
   void visit(ConfigVisitor& v);
+  bool is_age() const { return !since.empty(); }
 };
 
 /// Ranges of a number that become the ids 0, 1, 2 ... of a feature.
@@ -60,6 +78,30 @@ struct BucketConfig {
   bool any() const { return quantiles > 0 || !boundaries.empty(); }
 };
 
+/// How an id is written.
+enum class IdType { kString, kInt, kHex };
+inline constexpr Choice<IdType> kIdTypes[] = {{"string", IdType::kString},
+                                              {"int", IdType::kInt},
+                                              {"hex", IdType::kHex}};
+
+/// The ids that are kept of a bag that is too long.
+enum class KeptIds { kFirst, kLast };
+inline constexpr Choice<KeptIds> kKeptIds[] = {{"first", KeptIds::kFirst},
+                                               {"last", KeptIds::kLast}};
+
+/// What a missing value becomes: an empty bag, or an id of its own.
+enum class MissingId { kEmpty, kOwnId };
+inline constexpr Choice<MissingId> kMissingIds[] = {{"empty", MissingId::kEmpty},
+                                                    {"own_id", MissingId::kOwnId}};
+
+/// What of a time is the id of a feature: the hour 0 to 23, the day of the week from Monday, 0, or
+/// the day of the month from 1.
+enum class DatePart { kNone, kHour, kWeekday, kMonthDay };
+inline constexpr Choice<DatePart> kDateParts[] = {{"none", DatePart::kNone},
+                                                  {"hour", DatePart::kHour},
+                                                  {"weekday", DatePart::kWeekday},
+                                                  {"month_day", DatePart::kMonthDay}};
+
 /// A categorical input: a bag or sequence of ids. A name like "C1..C26" means 26 of them.
 struct FeatureConfig {
   static constexpr std::string_view kPlain = "name";
@@ -67,31 +109,41 @@ struct FeatureConfig {
   std::string name = "";                  // empty: that of the column
   std::string column = "";                // empty: the name
   std::vector<std::string> columns = {};  // instead of column: each holds ids of the bag
-  std::string type = "string";            // string | int | hex
-  std::string separator = "";             // between the ids of a bag; empty: one id
-  std::string weight_separator = "";      // between an id and its weight; empty: no weights
-  std::int64_t max_length = 0;            // ids kept of a bag; 0: all
-  std::string keep = "first";     // first | last: which ids of a bag that is too long are kept
-  std::string missing = "empty";  // empty | own_id: what a missing value becomes
-  BucketConfig buckets = {};      // the column is a number, cut into ranges
+  IdType type = IdType::kString;
+  std::string separator = "";         // between the ids of a bag; empty: one id
+  std::string weight_separator = "";  // between an id and its weight; empty: no weights
+  std::int64_t max_length = 0;        // ids kept of a bag; 0: all
+  KeptIds keep = KeptIds::kFirst;
+  MissingId missing = MissingId::kEmpty;
+  BucketConfig buckets = {};            // the column is a number, cut into ranges
+  DatePart part = DatePart::kNone;      // the column is a time, and the id a part of it
+  std::string zone = "UTC";             // whose clocks say the part
+  std::vector<std::string> cross = {};  // two earlier features, whose pairs of ids are the ids
   void visit(ConfigVisitor& v);
+  bool is_date_part() const { return part != DatePart::kNone; }
+  bool is_cross() const { return !cross.empty(); }
 };
 
 /// How values become ids and inputs, of which jobs have that of their time: 1 until satrap 0.1,
 /// 2 from then on. SchemaConfig::visit tells the difference.
 inline constexpr std::int64_t kValueRule = 2;
 
-/// What the columns of a text file mean. `missing` and empty fields are missing values.
+/// The character before the fraction of a number in text.
+enum class Decimal { kPoint, kComma };
+inline constexpr Choice<Decimal> kDecimals[] = {{".", Decimal::kPoint}, {",", Decimal::kComma}};
+
+/// The meaning of the columns of a text file. `missing` and empty fields are missing values.
 struct SchemaConfig {
   std::string delimiter = ",";
-  std::string quote = "\"";   // empty: quotes have no meaning
-  std::string decimal = ".";  // or ","
+  std::string quote = "\"";  // empty: quotes have no meaning
+  Decimal decimal = Decimal::kPoint;
   bool header = true;
   std::vector<std::string> columns = {};  // names, for files without a header
   bool trim = true;                       // drop spaces around a field
   std::vector<std::string> missing = {};
   LabelConfig label;                          // for a model of one label
   std::vector<NamedLabelConfig> labels = {};  // for a model of several; empty: `label`
+  std::string weight = "";                    // column of the rows' weights; empty: all are 1
   std::vector<NumericConfig> numeric;
   std::vector<FeatureConfig> features;
   std::int64_t value_rule = kValueRule;
@@ -114,6 +166,13 @@ struct FilesConfig {
   void visit(ConfigVisitor& v);
 };
 
+/// The files of training, whose negatives may be too many.
+struct TrainFilesConfig : FilesConfig {
+  double negatives = 1.0;           // the share of them that is read
+  double negatives_in_files = 1.0;  // the share of them that the files have
+  void visit(ConfigVisitor& v);
+};
+
 /// The evaluation data: files of their own, or a part of the training files' rows.
 struct EvalConfig : FilesConfig {
   double fraction = 0.0;    // of the rows; 0: no part
@@ -123,25 +182,24 @@ struct EvalConfig : FilesConfig {
   bool is_part() const { return fraction > 0.0; }
   bool by_tail() const { return is_part() && by == "tail"; }
   bool by_column() const { return is_part() && by != "tail" && by != "hash"; }
-
-  /// By tail: the number of the first row of evaluation, if it has been counted; else -1. Not part
-  /// of the file.
-  std::int64_t first_row = -1;
 };
+
+/// Where an epoch of a topic ends: after the messages that are there when a new job begins, or
+/// never.
+enum class TopicEnd { kWatermark, kNever };
+inline constexpr Choice<TopicEnd> kTopicEnds[] = {{"watermark", TopicEnd::kWatermark},
+                                                  {"never", TopicEnd::kNever}};
 
 /// How a topic of Kafka is read.
 struct KafkaConfig {
-  std::string start = "earliest";            // earliest | latest | a time in UTC
-  std::string end = "watermark";             // watermark | never
+  std::string start = "earliest";  // earliest | latest | a time in UTC
+  TopicEnd end = TopicEnd::kWatermark;
   std::string group = "";                    // whose offsets are committed; empty: none are
   std::string timeout = "1min";              // of waiting for a broker
   std::vector<std::string> properties = {};  // of librdkafka, "name=value"
   void visit(ConfigVisitor& v);
 
-  bool is_endless() const { return end == "never"; }
-
-  /// Where the job begins or continues, once the chief has decided it; not part of the file.
-  std::shared_ptr<const TopicPosition> position = {};
+  bool is_endless() const { return end == TopicEnd::kNever; }
 };
 
 /// Other processes that read and parse the training data for the ranks.
@@ -156,46 +214,6 @@ struct LoadersConfig {
   std::int64_t timeout_ms() const;
 };
 
-/// The caches of parsed rows that a job has met, by their paths. Any thread.
-class JobCaches {
- public:
-  void refuse(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    refused_.insert(path);
-  }
-
-  /// Whether there was no room for it: nobody tries again.
-  bool has_refused(const std::string& path) const {
-    const std::lock_guard lock(mutex_);
-    return refused_.contains(path);
-  }
-
-  /// Keeps an open cache, and so its file, for later passes; instead of the one before it.
-  void keep(const std::string& path, std::shared_ptr<const void> open) {
-    const std::lock_guard lock(mutex_);
-    open_[path] = std::move(open);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::set<std::string> refused_;
-  std::map<std::string, std::shared_ptr<const void>> open_;
-};
-
-/// What a job has said of its data: each pass over the same rows would say it again. Any thread.
-class JobWords {
- public:
-  bool is_new(const std::string& line) {
-    const std::lock_guard lock(mutex_);
-    return said_.size() >= kMost || said_.insert(line).second;
-  }
-
- private:
-  static constexpr std::size_t kMost = 10'000;
-  std::mutex mutex_;
-  std::set<std::string> said_;
-};
-
 /// The cache of parsed rows.
 struct CacheConfig {
   static constexpr std::string_view kPlain = "folder";
@@ -206,9 +224,6 @@ struct CacheConfig {
 
   bool is_on() const { return !folder.empty(); }
   std::int64_t max_bytes() const;  // throws Error(kInvalidConfig)
-
-  /// What the job has found out; copies of the configuration share it. Not part of the file.
-  std::shared_ptr<JobCaches> caches = std::make_shared<JobCaches>();
 };
 
 /// How many rows may be skipped before reading ends with an error; 0: no limit.
@@ -217,13 +232,39 @@ struct BadRowLimit {
   double share = 0.0;  // of the rows that have been read
 };
 
+/// What `data.format` says of the rows. kAuto: the names of the files do.
+enum class DataFormat {
+  kAuto,
+  kCriteo,
+  kCsv,
+  kJson,
+  kLibsvm,
+  kLibffm,
+  kParquet,
+  kArrow,
+  kSynthetic
+};
+inline constexpr Choice<DataFormat> kDataFormats[] = {{"auto", DataFormat::kAuto},
+                                                      {"criteo", DataFormat::kCriteo},
+                                                      {"csv", DataFormat::kCsv},
+                                                      {"json", DataFormat::kJson},
+                                                      {"libsvm", DataFormat::kLibsvm},
+                                                      {"libffm", DataFormat::kLibffm},
+                                                      {"parquet", DataFormat::kParquet},
+                                                      {"arrow", DataFormat::kArrow},
+                                                      {"synthetic", DataFormat::kSynthetic}};
+
+/// What happens at a row that cannot be parsed.
+enum class OnBadRow { kSkip, kStop };
+inline constexpr Choice<OnBadRow> kOnBadRow[] = {{"skip", OnBadRow::kSkip},
+                                                 {"stop", OnBadRow::kStop}};
+
 /// Section `data` of the job configuration.
 struct DataConfig {
   std::string schema_name = "";  // "criteo", a path, or empty for the inline `schema`
   SchemaConfig schema;
-  std::string format = "auto";  // auto | criteo | csv | json | libsvm | libffm |
-                                // parquet | arrow | synthetic
-  FilesConfig train;
+  DataFormat format = DataFormat::kAuto;
+  TrainFilesConfig train;
   EvalConfig eval;
   KafkaConfig kafka;
   std::string group_by = "";    // feature, or column; empty: none
@@ -232,22 +273,16 @@ struct DataConfig {
   LoadersConfig loaders;
   CacheConfig cache;
   std::int64_t shuffle_rows = 0;
-  std::string on_bad_row = "skip";  // skip | stop
+  OnBadRow on_bad_row = OnBadRow::kSkip;
   std::string max_bad_rows = "10%";
   std::int64_t fit_rows = 1'000'000;
   SyntheticConfig synthetic;
-  std::string folder = {};  // as JobConfig::folder says; not part of the section
-  // Once set, passes before the first step end; null: nobody sets it. Not part of the section.
-  const std::atomic<bool>* stop = nullptr;
-  // Copies of the configuration share it; not part of the section.
-  std::shared_ptr<JobWords> words = std::make_shared<JobWords>();
-  // What share_generator has made, which passes share; not part of the section.
-  std::shared_ptr<const SyntheticGenerator> generator = {};
   void visit(ConfigVisitor& v);
 
   /// The format in force, but that `auto` is criteo or csv: files whose names say another format
   /// are of that one.
-  std::string resolved_format() const;
+  DataFormat resolved_format() const;
+  bool is_synthetic() const { return format == DataFormat::kSynthetic; }
 
   /// Throws Error(kInvalidConfig) if max_bad_rows says none.
   BadRowLimit bad_row_limit() const;
@@ -263,9 +298,5 @@ SchemaConfig criteo_schema();
 /// If `schema` names a file, reads it into config.schema and empties schema_name, so that the
 /// dumped configuration stands alone. Throws Error(kInvalidConfig).
 void inline_schema_file(DataConfig& config);
-
-/// Checks the rules that involve several fields; opens no file. Throws Error(kInvalidConfig)
-/// starting with the place of the value ("train.yaml:12: ") if `origins` has it.
-void validate(const DataConfig& config, const ConfigOrigins& origins = {});
 
 }  // namespace satrap::data

@@ -2,10 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap::data {
 
@@ -21,8 +22,8 @@ class IdTexts {
   std::string find(std::uint64_t id) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::string> texts_;
+  mutable Mutex mutex_;
+  std::unordered_map<std::uint64_t, std::string> texts_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace satrap::data

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "satrap/data/loader.h"
+#include "satrap/data/open_rows.h"
 
 namespace satrap::data {
 
@@ -12,8 +12,7 @@ namespace satrap::data {
 /// (of a string its text and its hash), with weights. "-" is a missing value or an empty bag. A
 /// number cut into ranges shows that of each feature made of it. Transforms are fitted to the
 /// training data with `seed`, as a run does; without them, where these cannot be read twice.
-std::string describe_head(const DataConfig& config,
-                          const Schema& schema,
+std::string describe_head(const Dataset& data,
                           Role role,
                           std::int64_t num_rows,
                           std::int64_t seed = 1);
@@ -23,8 +22,7 @@ std::string describe_head(const DataConfig& config,
 /// transform; for ids the number per row, the number of distinct ones (exact up to 65,536, then an
 /// estimate with standard error 0.8 %, marked "~") and the most frequent ones (while they are
 /// counted exactly). Also the share of positives of each label, rows and bad rows.
-std::string describe_stats(const DataConfig& config,
-                           const Schema& schema,
+std::string describe_stats(const Dataset& data,
                            Role role,
                            std::int64_t max_rows,
                            std::int64_t seed = 1);

@@ -4,8 +4,8 @@
 
 namespace satrap::data {
 
-/// What topics are read with. Throws Error(kUnavailable), with the remedy, if this satrap was built
-/// without it.
+/// The library that reads topics. Throws Error(kUnavailable), with the remedy, if this satrap was
+/// built without it.
 std::string describe_kafka();
 
 }  // namespace satrap::data

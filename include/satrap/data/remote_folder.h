@@ -36,7 +36,7 @@ class RemoteFolder {
     std::string name;  // without a slash
     bool is_folder = false;
   };
-  /// What a folder below this one holds ("": this one), sorted; empty if it is not there.
+  /// The entries of a folder below this one ("": this one), sorted; empty if it is not there.
   std::vector<Entry> list(const std::string& folder) const;
 
   /// Not an error if there is none.

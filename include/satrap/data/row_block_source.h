@@ -34,7 +34,7 @@ struct RowStream {
   }
 };
 
-/// Which rows belong to this rank: runs of `rows_per_turn` rows (the batch size of a rank) are
+/// The rows of this rank: runs of `rows_per_turn` rows (the batch size of a rank) are
 /// assigned to the ranks in turn, so that every row has exactly one rank and the ranks read the
 /// same part of the data at the same time. Rows are numbered from 0 in each epoch, over all files
 /// and ranks; a file's row is a line (bad and blank ones included), so that rows of other ranks are

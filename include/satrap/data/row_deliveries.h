@@ -9,7 +9,6 @@
 
 #include "satrap/data/bad_rows.h"
 #include "satrap/data/batch_source.h"
-#include "satrap/data/config.h"
 #include "satrap/data/data_file.h"
 #include "satrap/data/row_block.h"
 #include "satrap/data/row_block_source.h"
@@ -18,13 +17,15 @@
 
 namespace satrap::data {
 
-/// What a process that reads rows tells the one that trains on them: the next rows of a pass, and
-/// what is known besides.
+class Dataset;
+
+/// A message of a process that reads rows to the one that trains on them: the next rows of a pass,
+/// and facts about the files.
 struct RowDelivery {
   RowBlock rows;                   // may be empty
   BadRows bad;                     // of the same lines
   std::int64_t end_row = 0;        // as RowBlockSource::end_row after these rows
-  ReadStats stats;                 // all but rows and bad_rows, of the process that reads
+  ReadStats stats;                 // bytes, epoch_rows, lag, time_ms, of the process that reads
   std::vector<FileNote> files;     // what has become known of files since the last delivery
   std::vector<TopicPiece> pieces;  // of a topic: what the rows up to end_row came from
   bool is_end = false;             // no rows: the end of the pass
@@ -45,14 +46,13 @@ class RowDeliveries {
   virtual void close() = 0;
 };
 
-/// Opens the deliveries of a pass over the training data of a configuration whose train.path are
-/// the files one by one, or whose kafka.position says where in a topic it begins.
+/// Opens the deliveries of a pass over the training data.
 using OpenDeliveries =
-    std::function<std::unique_ptr<RowDeliveries>(const DataConfig& config, const RowPass& pass)>;
+    std::function<std::unique_ptr<RowDeliveries>(const Dataset& data, const RowPass& pass)>;
 
-/// Reads the rows here, for another process. Limits of bad rows do not apply. Throws as
-/// open_batches does.
-std::unique_ptr<RowDeliveries> open_deliveries(const DataConfig& config, const RowPass& pass);
+/// Reads the rows here, for another process, whose configuration names the files one by one. Limits
+/// of bad rows do not apply. Throws as open_batches does.
+std::unique_ptr<RowDeliveries> open_deliveries(const Dataset& data, const RowPass& pass);
 
 /// Appends the bytes of a delivery, in this machine's byte order.
 void append(const RowDelivery& delivery, std::vector<std::byte>& bytes);

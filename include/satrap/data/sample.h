@@ -30,7 +30,7 @@ struct Sample {
   std::int64_t total_rows = 0;       // of all files, an estimate unless is_whole; 0: unknown
 };
 
-/// What is known of the files; what is not is found out.
+/// Known properties of the files; the others are found out.
 struct SampleOptions {
   std::string delimiter = {};       // one character
   std::optional<bool> header = {};  // whether the first line names the columns

@@ -33,8 +33,26 @@ struct Schema {
     return static_cast<std::int64_t>(numeric_names.size());
   }
 
-  /// Columns of RowBlock::numeric: each column of the file once, however many inputs use it.
-  std::vector<std::string> raw_numeric;
+  /// Columns of RowBlock::numeric: each column of the file once as a number, and once as a time (in
+  /// milliseconds: src/data/rows/time_text.h), however many inputs use it.
+  struct RawNumber {
+    std::string column;
+    bool is_time = false;
+    friend bool operator==(const RawNumber&, const RawNumber&) = default;
+  };
+  std::vector<RawNumber> raw_numeric;
+
+  /// Place of the weight of a row in raw_numeric; -1: every weight is 1.
+  std::int64_t weight = -1;
+
+  // What schema_of_role says of the rows of a role, beside `selecting`:
+  bool of_training = false;       // rows that teach nothing are left out
+  double negatives_read = 1.0;    // the share of negatives that is read, of those in the files
+  double share_of_negatives = 1;  // that are read, of all that there were: a negative stands for
+                                  // the inverse. Before schema_of_role that of training
+
+  /// Rows are read without labels and weights, which may be missing.
+  void leave_out_labels();
 
   /// Columns of RowBlock::bags.
   struct IdColumn {
@@ -62,6 +80,7 @@ struct Schema {
     std::int64_t raw = 0;     // in raw_numeric
     std::int64_t output = 0;  // in numeric_names; the indicator, if any, is the one after it
     NumericConfig config;
+    std::int64_t since = 0;  // of an age: in raw_numeric
   };
   std::vector<NumericInput> numeric_inputs;
 
@@ -73,8 +92,25 @@ struct Schema {
   };
   std::vector<Bucketed> bucketed;
 
+  /// Features made from the times of a column.
+  struct Dated {
+    std::int64_t raw = 0;
+    std::int64_t feature = 0;
+    FeatureConfig config;
+  };
+  std::vector<Dated> dated;
+
+  /// Features made from the ids of two others, which come before them.
+  struct Cross {
+    std::int64_t first = 0, second = 0;  // in `features`
+    std::int64_t feature = 0;
+    FeatureConfig config;
+  };
+  std::vector<Cross> crosses;
+
   /// Columns whose text goes to Batch::kept, whatever else reads them.
   std::vector<std::string> kept;
+  std::string kept_by = "--keep";  // for people: who asks for them
 
   /// How the text is to be read; `numeric` and `features` have their ranges ("C1..C26") expanded.
   SchemaConfig text;

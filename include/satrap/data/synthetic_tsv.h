@@ -9,7 +9,7 @@
 
 namespace satrap::data {
 
-/// What was written, and the best metrics that can be reached on it.
+/// The size of the written file, and the best metrics that can be reached on it.
 struct WrittenLog {
   std::int64_t bytes = 0;                  // of the file, compressed
   BestReachable best;                      // AUC over 4 million rows at most, spread over the file

@@ -26,7 +26,7 @@ class TextLines {
   /// ByteStream::read, and Error(kInvalidData) for a line of more than 16 MiB.
   bool next(std::string_view& line);
 
-  /// Of the last line, from 1.
+  /// The number of the last line, from 1.
   std::int64_t line_number() const { return line_number_; }
 
   /// As they are on the disk.

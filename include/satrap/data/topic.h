@@ -11,7 +11,7 @@ namespace satrap::data {
 /// Whether the training data are a topic of Kafka.
 bool reads_topic(const DataConfig& config);
 
-/// Where training on the topic begins, and where an epoch ends, by data.kafka: asks the brokers.
+/// The start of training on the topic, and the end of an epoch, by data.kafka: asks the brokers.
 /// Throws Error(kIo) if they do not answer, Error(kInvalidConfig) if the topic is not there,
 /// Error(kUnavailable) in a build without Kafka. `stop`, if any, ends the wait with Error(kIo).
 TopicPosition begin_topic(const DataConfig& config, const std::atomic<bool>* stop = nullptr);

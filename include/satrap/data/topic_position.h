@@ -37,14 +37,14 @@ struct TopicPosition {
   std::int64_t turn = 0;  // the partition that it is in
   std::vector<Partition> partitions;
 
-  /// Where an epoch begins, with the same offsets.
+  /// The beginning of an epoch, with the same offsets.
   TopicPosition beginning(std::int64_t of_epoch) const;
 
   bool is_endless() const { return num_endless() > 0; }
   std::int64_t num_endless() const;  // partitions without an end
 
-  /// Of a topic without an end, each of several readers has partitions of its own, every
-  /// `num_readers`-th of those without an end from its number on: the share of a reader has no
+  /// Each of several readers of a topic without an end has partitions of its own: every
+  /// `num_readers`-th of those without an end from its number on. The share of a reader has no
   /// message of the others.
   TopicPosition share_of(std::int64_t reader, std::int64_t num_readers) const;
 

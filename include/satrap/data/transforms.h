@@ -40,6 +40,9 @@ FittedTransforms fit_transforms(const Schema& schema,
                                 std::uint64_t seed,
                                 const std::function<void()>& after_block = {});
 
+/// The number of an input in a row of the block, before its transform; NaN: it is missing.
+double number_of_row(const Schema::NumericInput& input, const RowBlock& block, std::int64_t row);
+
 /// log(1 + |x|) with the sign of x.
 double signed_log1p(double x);
 

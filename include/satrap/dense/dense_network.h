@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -12,7 +11,9 @@
 #include "satrap/backend/stream_times.h"
 #include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
+#include "satrap/dense/gradient_source.h"
 #include "satrap/dense/precision.h"
+#include "satrap/dense/savable.h"
 #include "satrap/job/model_config.h"
 
 namespace satrap::dense {
@@ -35,6 +36,8 @@ struct InputShape {
   std::vector<Sequence> sequences = {};
 
   std::vector<float> label_weights = {1.0F};  // [num_labels] factor of each label's loss
+  float loss_shift = 0.0F;  // added to the logits for the loss alone: examples are of another
+                            // distribution than those that are predicted
 
   /// The first column of each field in pooled rows in a device's memory, and how many columns those
   /// have; without, fields are side by side as in the host's. Columns of no field are zero.
@@ -48,7 +51,7 @@ struct InputShape {
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
 void check_model(const job::ModelConfig& model, const InputShape& shape);
 
-/// Where a network computes: with memory of `device`, in the order of `stream`. All outlive it.
+/// A network computes here: in memory of `device`, in the order of `stream`. Both outlive it.
 struct DensePlace {
   backend::Device& device;
   const backend::Stream& stream;
@@ -63,6 +66,10 @@ struct DenseInput {
   ConstFloatMatrix pooled;   // [num_examples, pooled_width], or device_width in a device's memory
   ConstFloatMatrix labels;   // [num_examples, num_labels], in [0, 1]; predict does not read them
   std::int64_t step = 0;     // of training, from 1; selects the dropout mask
+
+  /// [num_examples, num_labels] factor of each loss, finite; where it is 0 the label may be NaN.
+  /// Without values: InputShape::label_weights for each example.
+  ConstFloatMatrix weights = {};
 
   // For a batch that is one rank's share of a global batch:
   std::int64_t loss_examples = 0;  // the gradients are of the mean loss over these; 0: num_examples
@@ -83,10 +90,10 @@ struct DenseResult {
   bool overflowed = false;  // not finite because of the loss scale alone
 };
 
-/// The dense network with its optimizer. bf16 products, a user's module and the export open
+/// The dense network with its optimizer. bf16 products, a user's module and to_torchscript() open
 /// libtorch, which no header of satrap exposes; fp16 is for a network that it computes. The loss is
-/// the mean over the batch of the binary cross-entropy with logits: with several labels, the
-/// weighted sum of their losses.
+/// the sum of the examples' binary cross-entropies with logits, of each label and each times its
+/// weight (DenseInput::weights), divided by the number of examples.
 ///
 /// A batch is computed in pieces of kPieceExamples, distributed over at most kMaxReplicas replicas
 /// of the network that run in parallel on the pool, each on one thread; their gradients are added
@@ -99,7 +106,9 @@ struct DenseResult {
 /// returns the result. On a device forward_backward and apply only queue their work, and up to
 /// max_in_flight() steps may follow each other before the first is finished; else they return when
 /// it is done. What concerns the host's memory, as gradient() does, waits for what was queued.
-class DenseNetwork {
+///
+/// What others sum, the gradient, and what they save are interfaces of their own.
+class DenseNetwork : public GradientSource, public Savable {
  public:
   static constexpr std::int64_t kPieceExamples = 512;
   static constexpr std::int64_t kMaxReplicas = 16;  // each has a gradient of its own in memory
@@ -115,18 +124,9 @@ class DenseNetwork {
                                               std::uint64_t seed,
                                               ThreadPool& pool,
                                               const DensePlace* place = nullptr);
-  virtual ~DenseNetwork() = default;
-
-  /// Called while forward_backward still computes: gradient() from `first` on is complete, and
-  /// forward_backward neither reads nor writes it again, so the callee may. `first` is a multiple
-  /// of kGradientBucket that decreases by one bucket per call and never reaches 0: the first bucket
-  /// is complete when forward_backward returns. Threads of the pool call it, one at a time, and
-  /// wait for it.
-  using OnGradient = std::function<void(std::int64_t first)>;
-  static constexpr std::int64_t kGradientBucket = 1 << 16;
 
   /// Computes the gradients of this batch; that of the parameters is kept inside until apply(). If
-  /// one of them is not finite, the outputs must not be used, and the flag is set (below). The
+  /// one of them is not finite, the outputs must not be used, and the flag is set. The
   /// running statistics of batch normalisation change in apply(). num_examples may be 0 if
   /// loss_examples is not: all gradients are then 0.
   virtual void forward_backward(const DenseInput& input,
@@ -145,22 +145,6 @@ class DenseNetwork {
   /// of the network's device in the order of its stream.
   virtual void copy_flag(float* to, Place place) = 0;
 
-  /// The gradient of the last forward_backward, flat, for a collective to sum; valid until the next
-  /// one.
-  virtual std::span<float> gradient() = 0;  // [num_parameters]
-
-  /// The floats before gradient()[0], followed by its first bucket: the part to sum last. The first
-  /// float is a flag: 1 if the loss or a gradient is not finite; once summed over ranks, the number
-  /// of ranks of which that is so. The second is the same of the ranks whose gradient is not finite
-  /// because of the loss scale alone. The others before gradient()[0] are 0.
-  virtual std::span<float> flag_and_first_bucket() = 0;
-  static constexpr std::int64_t kFlagFloats = 16;
-  float flag() { return flag_and_first_bucket()[0]; }
-
-  /// Flag and gradient in the memory of the network's device, in one piece, for a collective of
-  /// devices to sum in the order of the network's stream; without values if they are the host's.
-  virtual FloatMatrix flag_and_gradient_on_device() { return {}; }  // [1, kFlagFloats + parameters]
-
   /// Clips the gradient and applies the optimizer with the learning rate of `step` (from 1).
   /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;
@@ -178,7 +162,6 @@ class DenseNetwork {
     std::int64_t skipped_steps = 0;  // in all, those that overflowed
   };
   virtual std::optional<LossScale> loss_scale() { return std::nullopt; }
-  static constexpr const char* kLossScaleTensor = "fp16.loss_scale";  // of save(), the last
 
   /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are computed.
   virtual void predict(const DenseInput& input, const FloatMatrix& probabilities) = 0;
@@ -202,28 +185,23 @@ class DenseNetwork {
   virtual float gradient_scale() = 0;
   virtual double learning_rate(std::int64_t step) const = 0;
 
-  /// Everything needed to continue: parameters, batch-norm statistics and optimizer state, by name,
-  /// in a fixed order. save() and load() copy it.
-  struct NamedTensor {
-    std::string name;  // "bottom.0.weight", "adam.exp_avg", …
-    std::vector<std::int64_t> shape;
-    std::vector<float> values;
-  };
-  using State = std::vector<NamedTensor>;
-  virtual State save() = 0;
-
-  /// Throws Error(kInternal) unless names and sizes are those of save().
-  virtual void load(const State& state) = 0;
-
   /// The network in evaluation mode as a TorchScript module, the bytes of a file for
   /// torch.jit.load: forward(numeric [n, num_numeric], pooled [n, pooled_width]) returns the logits
   /// [n], or [n, num_labels] with several labels, in fp32 whatever the precision of training; the
   /// probability is their sigmoid.
   virtual std::string to_torchscript() = 0;
+
+  /// The same as ONNX, the bytes of a file: its inputs are `numeric` and `pooled`, its output is
+  /// `logits`, [n, num_labels]. Throws Error(kInvalidConfig) for a user's module and for a network
+  /// of more than 2 GB, Error(kUnavailable) in a build without protobuf.
+  virtual std::string to_onnx() = 0;
 };
 
 /// One line for `satrap doctor`: version, BLAS, CPU capability, folder of libtorch.
 std::string describe_libtorch();
+
+/// The same for what writes ONNX. Throws Error(kUnavailable) if it is not there.
+std::string describe_onnx();
 
 /// The same for what computes a network on a GPU. Throws Error(kUnavailable) if it cannot be
 /// opened.

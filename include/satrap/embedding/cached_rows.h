@@ -9,7 +9,7 @@
 #include "satrap/backend/stream_times.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/row_access.h"
-#include "satrap/embedding/row_groups.h"
+#include "satrap/embedding/table_groups.h"
 #include "satrap/job/feature_spec.h"
 #include "satrap/table/row_store.h"
 #include "satrap/table/staleness_bound.h"
@@ -17,7 +17,7 @@
 
 namespace satrap::embedding {
 
-/// What a cache has done so far, over all row groups. A row counts once per batch that needs it.
+/// The counts of a cache so far, over all table groups. A row counts once per batch that needs it.
 struct CacheCounts {
   std::int64_t hits = 0, misses = 0;
   std::int64_t rows_written = 0;  // to the store
@@ -25,7 +25,7 @@ struct CacheCounts {
   std::int64_t bytes = 0;     // of its memory; 0: no batch has been planned
   double save_seconds = 0.0;  // for which training paused, to copy changed rows aside
 
-  /// What share of the needed rows caches of other sizes would miss, by a sample of the run, if
+  /// The share of the needed rows that caches of other sizes would miss, by a sample of the run, if
   /// they evicted the row needed longest ago: looking ahead misses fewer. Sizes ascend.
   struct MissRate {
     std::int64_t cache_bytes = 0;
@@ -34,79 +34,6 @@ struct CacheCounts {
   std::vector<MissRate> miss_curve = {};
   std::int64_t halving_bytes =
       0;  // the size that would halve the misses beyond first uses; 0: none
-};
-
-/// The rows that a step needs of a cache, by their keys: for ranks that pool the rows, and sum
-/// their gradients over a batch, themselves. In threads and in the order of calls as BatchRows,
-/// whose request() includes the plan. Reused from step to step.
-class RowsByKey {
- public:
-  virtual ~RowsByKey() = default;
-  RowsByKey(const RowsByKey&) = delete;
-  RowsByKey& operator=(const RowsByKey&) = delete;
-
-  /// `keys[g]`: those of the g-th of CachedRows::groups(), in any order; a key may occur several
-  /// times. `num_examples`: of the batch that needs them.
-  virtual void request(std::int64_t step,
-                       std::span<const std::vector<Key>> keys,
-                       std::int64_t num_examples) = 0;
-
-  /// Blocks until what was queued for the last step that it was used for is done.
-  virtual void begin() = 0;
-
-  /// Blocks until the rows have arrived.
-  virtual void wait() = 0;
-
-  /// Copies the weights of the rows of keys[g] to weights[g], [n, padded_dim], 16-byte aligned.
-  virtual void gather(std::span<float* const> weights) const = 0;
-
-  /// Applies a gradient for each of keys[g], [n, padded_dim] whose padding is zero: those of equal
-  /// keys are added first, in the order of keys[g] (kernels/sum_order.h).
-  virtual void update(std::span<const float* const> gradients, std::int64_t step) = 0;
-  virtual void skip(std::int64_t step) = 0;  // instead of update
-
-  /// The same with memory of the device, queued on the stream of CachedRows::Options: nothing is
-  /// updated if *flag is not 0.
-  virtual void queue_gather(std::span<float* const> weights) const = 0;
-  virtual void queue_update(std::span<const float* const> gradients,
-                            std::int64_t step,
-                            const float* flag) = 0;
-
- protected:
-  RowsByKey() = default;
-};
-
-/// A batch on a device whose rows other ranks have: the weights of its distinct keys come as
-/// vectors, and a gradient for each leaves it. The counterpart of RowsByKey, in threads and in the
-/// order of calls as BatchRows. Reused once what was queued for it is done.
-class BatchByKey {
- public:
-  virtual ~BatchByKey() = default;
-  BatchByKey(const BatchByKey&) = delete;
-  BatchByKey& operator=(const BatchByKey&) = delete;
-
-  /// Lists the distinct keys of the batch. Blocks until the device has done it.
-  virtual void make_plan(const data::Batch& batch) = 0;
-  virtual std::span<const std::vector<Key>> keys() const = 0;  // [num_groups], in any order
-
-  /// Key u of keys()[g] has vector places[g][u] of its group, each another one. Blocks until the
-  /// device has the places.
-  virtual void set_places(std::span<const std::vector<std::int32_t>> places) = 0;
-
-  /// Queues the pooling of the vectors weights[g], [n, padded_dim] in the device's memory. Outputs:
-  /// as those of BatchRows::pool, `pooled` in the device's memory.
-  virtual void pool(const data::Batch& batch,
-                    std::span<const float* const> weights,
-                    const FloatMatrix& pooled,
-                    const FloatMatrix& mask) const = 0;
-
-  /// Queues the sums of the gradients of each key, in the order of kernels/sum_order.h, into
-  /// gradients[g], vectors of the same places.
-  virtual void sum_gradients(const ConstFloatMatrix& grad_pooled,
-                             std::span<float* const> gradients) const = 0;
-
- protected:
-  BatchByKey() = default;
 };
 
 class RowCache;
@@ -121,8 +48,8 @@ class RowCache;
 class CachedRows final : public RowAccess {
  public:
   struct Options {
-    /// Of the slots of all groups, which share it in proportion to what the first batch needs of
-    /// each, and of what looking ahead takes. Overflow rows, plans and staging are not part of it.
+    /// For the slots of all groups, which share it in proportion to what the first batch needs of
+    /// each, and for looking ahead. Overflow rows, plans and staging are not part of it.
     std::int64_t memory_bytes = 0;
     backend::EvictionPolicy policy = backend::EvictionPolicy::kLfu;
     std::int64_t batch_examples = 0;  // of a full batch; the first one may be smaller
@@ -144,7 +71,8 @@ class CachedRows final : public RowAccess {
   };
 
   /// `tables[i]` has TableId i and no limits. `store` and `uncached` have the same rows; rows are
-  /// read for evaluation through `uncached`. All outlive it, and options.stream does.
+  /// read for evaluation through `uncached`, after flush(). All outlive it, and options.stream
+  /// does.
   CachedRows(const std::vector<job::FeatureSpec>& features,
              const std::vector<table::TableSpec>& tables,
              std::uint64_t seed,
@@ -159,18 +87,18 @@ class CachedRows final : public RowAccess {
   const DeviceRows* on_device() const override;
   ThreadPool& pool() const override;
   std::unique_ptr<BatchRows> make_rows() override;
+  RowAccess& reader() override;
   std::int64_t look_ahead() const override;
   void look_at(const data::Batch& batch, std::int64_t step) override;
   void stop() override;
 
-  /// The row groups that features read, in the order of RowGroups.
-  std::vector<const RowGroup*> groups() const;
+  /// The table groups that features read, in the order of TableGroups.
+  std::vector<const TableGroup*> groups() const;
 
-  /// As make_rows() and look_at(), for batches of keys. All batches of a cache are of one kind.
-  std::unique_ptr<RowsByKey> make_rows_by_key();
+  /// Where the rows are, also for a network in the host's memory.
+  const DeviceRows& device_rows() const;
 
-  /// For batches whose rows this cache and those of other ranks have together.
-  std::unique_ptr<BatchByKey> make_batch_by_key();
+  /// For batches of keys (BatchByKey).
   void look_at(std::span<const std::vector<Key>> keys,
                std::int64_t num_examples,
                std::int64_t step);
@@ -192,6 +120,8 @@ class CachedRows final : public RowAccess {
   void throw_if_failed() const;  // the error of the store that ended the way back of rows
 
  private:
+  class Batch;
+  friend class BatchByKey;
   const std::unique_ptr<RowCache> cache_;
 };
 

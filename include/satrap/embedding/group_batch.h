@@ -10,21 +10,21 @@
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
 #include "satrap/embedding/feature_layout.h"
-#include "satrap/embedding/row_groups.h"
+#include "satrap/embedding/table_groups.h"
 
 namespace satrap::embedding {
 
-/// The part of a batch that a device needs for one row group: the bags of the group's features, one
-/// feature after the other, with their ids as keys. All groups write into the same pooled output,
-/// each at the columns of its features in the FeatureLayout. Owns the memory on host and device and
-/// reuses it from batch to batch: it allocates only for a batch larger than all before. One thread
-/// at a time.
+/// The part of a batch that a device needs for one table group: the bags of the group's features,
+/// one feature after the other, with their ids as keys. All groups write into the same pooled
+/// output, each at the columns of its features in the FeatureLayout. Owns the memory on host and
+/// device and reuses it from batch to batch: it allocates only for a batch larger than all before.
+/// One thread at a time.
 class GroupBatch {
  public:
   /// `layout` covers all features of the job, in multiples of kDeviceColumns. All four outlive it.
   GroupBatch(backend::Device& device,
              const FeatureLayout& layout,
-             const RowGroup& group,
+             const TableGroup& group,
              ThreadPool& pool);
 
   /// Replaces the batch. No queued work may still read the previous one on the host, nor on the
@@ -53,7 +53,7 @@ class GroupBatch {
 
   /// The batch in device memory, valid until the next fill(): work queued after upload() may use
   /// it. Its ids are in the order of the batch, so a key's gradients are added in the same order as
-  /// with a Plan.
+  /// with a BatchPlan.
   backend::Bags bags() const;
 
  private:
@@ -79,7 +79,7 @@ class GroupBatch {
 
   backend::Device& device_;
   const FeatureLayout& layout_;
-  const RowGroup& group_;
+  const TableGroup& group_;
   ThreadPool& pool_;
 
   // The current batch.

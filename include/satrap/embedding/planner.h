@@ -3,30 +3,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
+#include "satrap/embedding/batch_plan.h"
 #include "satrap/embedding/feature_layout.h"
-#include "satrap/embedding/plan.h"
 #include "satrap/kernels/sort_unique.h"
 #include "satrap/table/sharding.h"
 
 namespace satrap::embedding {
 
-/// Finds the rows of a plan's keys while the keys are in a CPU cache.
-class RowFinder {
- public:
-  virtual ~RowFinder() = default;
-
-  /// Called before the first find(), with the number of keys.
-  virtual void begin(std::int64_t num_unique) = 0;
-
-  /// Finds the keys [first, first + keys.size()) of the plan, ascending, all of `table`. Threads of
-  /// the pool call it in parallel for different keys: no two calls share a partition.
-  virtual void find(TableId table, std::span<const Key> keys, std::int64_t first) = 0;
-};
+/// Finds the rows of a plan's keys while the keys are in a CPU cache: the keys [first, first +
+/// keys.size()) of the plan, ascending, all of `table`. Threads of the pool call it in parallel for
+/// different keys: no two calls share a partition.
+using FindRows = std::function<void(TableId table, std::span<const Key> keys, std::int64_t first)>;
 
 /// Makes plans. The ids become (key, position) pairs grouped by table; large tables are split into
 /// buckets by the highest bits of the key, so that each bucket is sorted, made unique and looked up
@@ -37,8 +30,8 @@ class Planner {
   /// `layout` and `pool` outlive it.
   Planner(const FeatureLayout& layout, ThreadPool& pool);
 
-  /// `finder`: null if the rows are found elsewhere.
-  void plan(const data::Batch& batch, Plan& plan, RowFinder* finder = nullptr);
+  /// `find`: empty if the rows are found elsewhere.
+  void plan(const data::Batch& batch, BatchPlan& plan, const FindRows& find = {});
 
  private:
   static constexpr int kMaxBucketBits = table::kPartitionBits;
@@ -60,14 +53,14 @@ class Planner {
     std::int64_t unique_begin, occurrence_begin, range_begin;
   };
 
-  void make_unique(const data::Batch& batch, Plan& plan);
+  void make_unique(const data::Batch& batch, BatchPlan& plan);
   void make_chunks(const data::Batch& batch);
   std::int64_t num_items(const data::Batch& batch, const Chunk& chunk) const;
-  void make_items(const data::Batch& batch, Chunk& chunk, Plan& plan);
+  void make_items(const data::Batch& batch, Chunk& chunk, BatchPlan& plan);
   void make_buckets();
   void scatter(Chunk& chunk);
-  void emit(const Bucket& bucket, Plan& plan) const;
-  static void make_update_units(Plan& plan);
+  void emit(const Bucket& bucket, BatchPlan& plan) const;
+  static void make_update_units(BatchPlan& plan);
 
   const FeatureLayout& layout_;
   ThreadPool& pool_;

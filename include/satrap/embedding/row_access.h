@@ -11,8 +11,8 @@
 #include "satrap/core/float_matrix.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/data/batch.h"
+#include "satrap/embedding/batch_plan.h"
 #include "satrap/embedding/feature_layout.h"
-#include "satrap/embedding/plan.h"
 #include "satrap/embedding/planner.h"
 
 namespace satrap::embedding {
@@ -54,21 +54,17 @@ class BatchRows {
   virtual void make_plan(Planner& planner, const data::Batch& batch, std::int64_t step) = 0;
 
   /// Asks for the rows if they are in other processes: with the updates of steps up to
-  /// `least_version` at least, where the training mode leaves that open; a copy of a row may be
-  /// older within the bound. Returns at once.
+  /// `least_version` at least, where the training mode leaves that open. Returns at once.
   virtual void request(std::int64_t step, std::int64_t least_version = 0) = 0;
 
   /// Blocks until the rows have arrived. Returns v if their owner reports it: the rows contain all
   /// updates of steps up to v.
   virtual std::optional<std::int64_t> wait() = 0;
 
-  /// After wait(): v of the E_v that the owner of the rows has read for them, if that is newer than
-  /// what wait() returns, because some are read from older copies.
-  virtual std::optional<std::int64_t> answered_version() const { return std::nullopt; }
-
   /// For evaluation: plan, request and wait in one call, for the rows as they are now. Creates
-  /// none: a missing row is read with its initial values.
-  virtual void read(Planner& planner, const data::Batch& batch) = 0;
+  /// none: a missing row is read with its initial values. Only the rows that RowAccess::reader()
+  /// makes can do it.
+  virtual void read(Planner& planner, const data::Batch& batch);
 
   /// Gathers the rows of the batch that was planned or read, and pools them into the input of the
   /// dense network. Overwrites both outputs. Columns: FeatureLayout; mask: 1 where a sequence has
@@ -86,8 +82,9 @@ class BatchRows {
               std::int64_t step,
               SkipFlag skip = {});
 
-  /// Blocks until the owner of the rows has received the update; this object may then be reused.
-  virtual void wait_taken() = 0;
+  /// Blocks until the owner of the rows, if that is another process, has received the update; this
+  /// object may then be reused.
+  virtual void wait_taken() {}
 
  protected:
   /// `layout` outlives it.
@@ -105,10 +102,11 @@ class BatchRows {
   const FeatureLayout& layout_;
 };
 
-/// A BatchRows whose rows have addresses in the host's memory: it pools by a Plan, on all threads.
+/// A BatchRows whose rows have addresses in the host's memory: it pools by a BatchPlan, on all
+/// threads.
 class PlannedRows : public BatchRows {
  public:
-  const Plan& plan() const { return plan_; }
+  const BatchPlan& plan() const { return plan_; }
 
   void pool(const data::Batch& batch,
             const FloatMatrix& pooled,
@@ -128,7 +126,7 @@ class PlannedRows : public BatchRows {
   virtual Addresses addresses() const = 0;
 
   ThreadPool& pool_;
-  Plan plan_;
+  BatchPlan plan_;
 };
 
 /// Gives a job's batches access to their rows: in tables of this process (TableRows), on shards
@@ -140,8 +138,8 @@ class RowAccess {
   /// Columns of the pooled rows; the weights' types are those that pool() reads.
   virtual const FeatureLayout& layout() const = 0;
 
-  /// Where rows of training are pooled and updated, if that is a device and the network there can
-  /// have them; nullptr: in the host's memory. Rows that are read for evaluation always are.
+  /// The device where rows of training are pooled and updated, if the network there can have
+  /// them; nullptr: the host's memory. Rows that are read for evaluation always are.
   virtual const DeviceRows* on_device() const { return nullptr; }
 
   /// The pool for its loops, and for planners.
@@ -150,13 +148,17 @@ class RowAccess {
   /// The RowAccess must outlive them.
   virtual std::unique_ptr<BatchRows> make_rows() = 0;
 
+  /// The access whose rows read for evaluation: this one, or the one behind a cache, which has what
+  /// the cache has flushed.
+  virtual RowAccess& reader() { return *this; }
+
   /// How many batches it wants to be shown before they are planned; 0: none. May change. Planner
   /// thread.
-  virtual std::int64_t look_ahead() const = 0;
+  virtual std::int64_t look_ahead() const { return 0; }
 
   /// Shows it the batch of `step`. Batches are shown in the order of steps, each before it is
   /// planned. Planner thread.
-  virtual void look_at(const data::Batch& batch, std::int64_t step) = 0;
+  virtual void look_at(const data::Batch&, std::int64_t /*step*/) {}
 
   /// Ends all waiting in its batches with an error, before they have got what they wait for. From
   /// any thread.

@@ -27,8 +27,6 @@ class TableRows final : public RowAccess {
   const FeatureLayout& layout() const override;
   ThreadPool& pool() const override;
   std::unique_ptr<BatchRows> make_rows() override;
-  std::int64_t look_ahead() const override { return 0; }
-  void look_at(const data::Batch&, std::int64_t) override {}
   void stop() override {}  // nothing waits
 
  private:

@@ -15,10 +15,12 @@ struct ClusterConfig {
   std::int64_t num_local_ranks = 0;        // on this node, LOCAL_WORLD_SIZE; 0: unknown
   std::optional<std::int64_t> local_rank;  // on this node, LOCAL_RANK; nullopt: unknown
   std::int64_t num_shards = 0;             // SATRAP_SHARDS
-  std::string store;                       // URL (net::open_store), SATRAP_STORE; empty: alone
+  std::string store;                       // URL (net::open_rendezvous), SATRAP_STORE; empty: alone
   std::string token;                       // SATRAP_TOKEN
   std::string job;  // distinguishes the jobs, and their starts, that share a store
   std::string interface = "127.0.0.1";  // to listen on, SATRAP_INTERFACE
+
+  bool has_several_nodes() const { return num_local_ranks != 0 && num_local_ranks < num_ranks; }
 
   using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
 

@@ -16,8 +16,9 @@ void resolve_paths(JobConfig& config, const std::string& file, const ConfigOrigi
 /// with its data is the same, and config.folder says where they are.
 JobConfig with_relative_paths(JobConfig config);
 
-/// What satrap did before there were some keys, for a configuration that an earlier version has
-/// written: to those that are not in the file. `written` are the keys of the file.
+/// For a configuration that an earlier version has written: keys that it did not know get the value
+/// by which satrap worked then. The meaning of keys that have gone since moves to others. `written`
+/// are the keys of the file.
 void keep_past_defaults(JobConfig& config, const ConfigOrigins& written);
 
 }  // namespace satrap::job

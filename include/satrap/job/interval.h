@@ -15,8 +15,8 @@ struct Interval {
   /// Throws Error(kInvalidConfig) starting with `where` for anything else.
   static Interval parse(const std::string& text, const std::string& where);
 
-  /// Of an interval by steps or epochs: whether it ends with `step`. `ended_epochs`: as many epochs
-  /// are complete if one ends with this step; else 0.
+  /// Whether an interval by steps or epochs ends with `step`. `ended_epochs`: as many epochs are
+  /// complete if one ends with this step; else 0.
   bool ends_with(std::int64_t step, std::int64_t ended_epochs) const;
 };
 

@@ -7,7 +7,7 @@
 
 namespace satrap::job {
 
-/// Where jobs whose run_dir is in a store keep files on this machine: the environment's
+/// The folder of this machine where jobs with a run_dir in a store keep files: the environment's
 /// SATRAP_SCRATCH, else a folder of this user's own among the system's temporary files. Creates it.
 /// Throws Error(kIo) if it cannot be written to, Error(kInvalidConfig) if it is another user's.
 std::string scratch_folder();

@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "satrap/core/config.h"
+#include "satrap/core/float_type.h"
 #include "satrap/core/lr_schedule.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/feature_spec.h"
+#include "satrap/kernels/pooling.h"
+#include "satrap/kernels/row_optimizer.h"
+#include "satrap/table/row_init.h"
 #include "satrap/table/table_spec.h"
 
 namespace satrap::job {
@@ -18,7 +22,7 @@ namespace satrap::job {
 struct RowOptimizerConfig {
   static constexpr std::string_view kPlain = "type";
 
-  std::string type = "adagrad";
+  RowOptimizerType type = RowOptimizerType::kAdagrad;
   double lr = 0.02;
   double weight_decay = 0.0;
   double eps = 1e-8;
@@ -33,7 +37,7 @@ struct RowOptimizerConfig {
 struct RowInitConfig {
   static constexpr std::string_view kPlain = "type";
 
-  std::string type = "uniform";
+  table::InitType type = table::InitType::kUniform;
   double scale = 0.01;
   void visit(ConfigVisitor& v);
 };
@@ -41,7 +45,7 @@ struct RowInitConfig {
 /// One entry of `tables`.
 struct TableConfig {
   std::int64_t dim = 16;
-  std::string weights = "fp32";
+  FloatType weights = FloatType::kFp32;
   std::int64_t capacity_rows = 0;
   std::int64_t ttl_steps = 0;
   std::int64_t admit_after = 1;
@@ -60,7 +64,7 @@ struct TableConfig {
 /// One entry of `features`.
 struct FeatureConfig {
   std::string table = "own";  // "own": a table of the feature's name
-  std::string pooling = "sum";
+  Pooling pooling = Pooling::kSum;
   void visit(ConfigVisitor& v);
 };
 

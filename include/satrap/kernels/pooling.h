@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 namespace satrap {
@@ -13,6 +12,6 @@ namespace satrap {
 enum class Pooling : std::int32_t { kSum, kMean, kSqrtN, kSequence };
 
 /// Names in the configuration and in exports, in the order of the enumerators.
-inline constexpr std::array kPoolingNames = {"sum", "mean", "sqrtn", "sequence"};
+inline constexpr const char* kPoolingNames[] = {"sum", "mean", "sqrtn", "sequence"};
 
 }  // namespace satrap

@@ -1,17 +1,42 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace satrap {
 
 enum class RowOptimizerType { kSgd, kAdagrad, kRowwiseAdagrad, kAdam, kFtrl };
 
-/// Names in configurations and checkpoints, in the order of the enumerators.
-inline constexpr const char* kRowOptimizerNames[] = {"sgd", "adagrad", "rowwise_adagrad", "adam",
-                                                     "ftrl"};
-constexpr const char* name_of(RowOptimizerType type) {
-  return kRowOptimizerNames[static_cast<int>(type)];
+/// The properties of a type beside its formulas.
+struct RowOptimizerKind {
+  static constexpr int kMaxOptions = 4;
+
+  const char* name;  // in configurations and checkpoints
+  int num_states;    // numbers of state of a weight, or of a row if is_rowwise
+  bool is_rowwise;
+  const char* options[kMaxOptions];  // those of kRowOptions that not every type has; else null
+
+  /// Whether a row's step depends on the option of this name, which not every type has.
+  constexpr bool has(std::string_view option) const {
+    for (const char* own : options) {
+      if (own != nullptr && own == option) return true;
+    }
+    return false;
+  }
+};
+
+/// In the order of the enumerators.
+inline constexpr RowOptimizerKind kRowOptimizers[] = {
+    {"sgd", 0, false, {}},
+    {"adagrad", 1, false, {"eps", "initial_accumulator"}},
+    {"rowwise_adagrad", 1, true, {"eps", "initial_accumulator"}},
+    {"adam", 2, false, {"beta1", "beta2", "eps"}},
+    {"ftrl", 2, false, {"initial_accumulator", "beta", "l1", "l2"}},
+};
+constexpr const RowOptimizerKind& kind_of(RowOptimizerType type) {
+  return kRowOptimizers[static_cast<int>(type)];
 }
+constexpr const char* name_of(RowOptimizerType type) { return kind_of(type).name; }
 
 /// The optimizer of a table's rows, as plain numbers that kernels take by value.
 /// g is the gradient of the row summed over the global batch, w its weights, t the step (from 1),
@@ -49,6 +74,27 @@ struct RowOptimizer {
   void initialize_state(const float* weights,  // [dim]
                         float* state,          // [state_floats(type, dim)] out
                         std::int64_t dim) const;
+};
+
+/// A number of RowOptimizer that a user sets.
+struct RowOption {
+  const char* name;  // in configurations
+  float RowOptimizer::* value;
+  double min = 0.0, max = 1e308;  // allowed values
+  bool is_above_min = false;      // min itself is not
+};
+
+/// lr and weight_decay, which every type has, and the others, which RowOptimizerKind lists.
+inline constexpr RowOption kRowOptions[] = {
+    {.name = "lr", .value = &RowOptimizer::lr, .is_above_min = true},
+    {.name = "weight_decay", .value = &RowOptimizer::weight_decay},
+    {.name = "eps", .value = &RowOptimizer::eps, .is_above_min = true},
+    {.name = "initial_accumulator", .value = &RowOptimizer::initial_accumulator},
+    {.name = "beta1", .value = &RowOptimizer::beta1, .max = 0.999999},
+    {.name = "beta2", .value = &RowOptimizer::beta2, .max = 0.999999},
+    {.name = "beta", .value = &RowOptimizer::ftrl_beta},
+    {.name = "l1", .value = &RowOptimizer::ftrl_l1},
+    {.name = "l2", .value = &RowOptimizer::ftrl_l2},
 };
 
 /// Floats of optimizer state of a row of `dim` weights, padding included.

@@ -3,16 +3,19 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
+#include <utility>
 
 #include "satrap/core/error.h"
 #include "satrap/kernels/dims.h"
+#include "satrap/kernels/row_formulas.h"
 #include "satrap/kernels/row_optimizer.h"
 
 namespace satrap {
 
-/// Sum of the squares of g[d] = grad[d] + weight_decay * weights[d]: eight interleaved partial
-/// sums, combined in pairs. This order is part of the result, whatever the width of the machine's
-/// vectors.
+/// Sum of the squares of g[d] = grad[d] + weight_decay * weights[d]: eight interleaved partial sums
+/// (sum_of_eight), whatever the width of the machine's vectors.
 template <class Dim>
 inline float sum_of_squares(float weight_decay,
                             const float* __restrict weights,  // [dim]
@@ -34,83 +37,49 @@ inline float sum_of_squares(float weight_decay,
       sum += x * x;
     }
   }
-  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+  return sum_of_eight(sum);
 }
 
-/// One row's step of the optimizer `kType` (formulas: row_optimizer.h). Multiplications and
-/// additions are fused exactly where std::fma is written, so every platform gets the same bits.
+/// One row's step of the optimizer `kType` (formulas: row_formulas.h).
 template <RowOptimizerType kType, class Dim>
 inline void update_row(const RowStep& s,
                        float* __restrict weights,     // [dim]
                        float* __restrict state,       // [state_floats(kType, dim)]
                        const float* __restrict grad,  // [dim]
                        Dim dim) {
-  if constexpr (kType == RowOptimizerType::kSgd) {
+  const RowStep step = s;  // a copy: the compiler sees that no store to a row changes it
+  if constexpr (kType == RowOptimizerType::kRowwiseAdagrad) {
+    const float sum = sum_of_squares(step.weight_decay, weights, grad, dim);
+    const float rate = rowwise_rate(step, sum, dim, state[0]);
     for (std::int64_t d = 0; d < dim; ++d) {
-      const float g = std::fma(s.weight_decay, weights[d], grad[d]);
-      weights[d] = std::fma(-s.lr, g, weights[d]);
-    }
-  } else if constexpr (kType == RowOptimizerType::kAdagrad) {
-    for (std::int64_t d = 0; d < dim; ++d) {
-      const float g = std::fma(s.weight_decay, weights[d], grad[d]);
-      const float n = std::fma(g, g, state[d]);
-      state[d] = n;
-      weights[d] -= s.lr * g / (std::sqrt(n) + s.eps);
-    }
-  } else if constexpr (kType == RowOptimizerType::kRowwiseAdagrad) {
-    const float sum = sum_of_squares(s.weight_decay, weights, grad, dim);
-    const float n = state[0] + sum / static_cast<float>(dim);
-    state[0] = n;
-    const float scale = s.lr / (std::sqrt(n) + s.eps);
-    const float weight_decay = s.weight_decay;
-    for (std::int64_t d = 0; d < dim; ++d) {
-      const float g = std::fma(weight_decay, weights[d], grad[d]);
-      weights[d] = std::fma(-scale, g, weights[d]);
-    }
-  } else if constexpr (kType == RowOptimizerType::kAdam) {
-    float* __restrict m = state;
-    float* __restrict v = state + padded_dim(dim);
-    for (std::int64_t d = 0; d < dim; ++d) {
-      const float g = std::fma(s.weight_decay, weights[d], grad[d]);
-      m[d] = std::fma(s.beta1, m[d], s.one_minus_beta1 * g);
-      v[d] = std::fma(s.beta2, v[d], s.one_minus_beta2 * g * g);
-      weights[d] -= s.lr * m[d] / (std::sqrt(v[d]) + s.eps);
+      weights[d] = std::fma(-rate, decayed(step, grad[d], weights[d]), weights[d]);
     }
   } else {
-    static_assert(kType == RowOptimizerType::kFtrl);
-    float* __restrict z = state;
-    float* __restrict n = state + padded_dim(dim);
+    constexpr int kStates = kind_of(kType).num_states;
+    float* __restrict second = kStates > 1 ? state + padded_dim(dim) : nullptr;
     for (std::int64_t d = 0; d < dim; ++d) {
-      const float g = std::fma(s.weight_decay, weights[d], grad[d]);
-      const float old_root = std::sqrt(n[d]);
-      n[d] = std::fma(g, g, n[d]);
-      const float root = std::sqrt(n[d]);
-      const float sigma = (root - old_root) * s.ftrl_inverse_lr;
-      z[d] = std::fma(-sigma, weights[d], std::fma(s.factor, g, z[d]));
-      const float curvature = std::fma(s.ftrl_beta + root, s.ftrl_inverse_lr, s.ftrl_l2);
-      const float pulled = (std::copysign(s.ftrl_l1, z[d]) - z[d]) / curvature;
-      weights[d] = std::fabs(z[d]) <= s.ftrl_l1 ? 0.0F : pulled;
+      float w = weights[d], a = 0.0F, b = 0.0F;
+      if constexpr (kStates > 0) a = state[d];
+      if constexpr (kStates > 1) b = second[d];
+      step_element<kType>(step, grad[d], w, a, b);
+      weights[d] = w;
+      if constexpr (kStates > 0) state[d] = a;
+      if constexpr (kStates > 1) second[d] = b;
     }
   }
 }
 
 /// Calls function(std::integral_constant<RowOptimizerType, type>), outside the loop over rows.
-template <class Function>
+template <int kNumber = 0, class Function>
 decltype(auto) with_optimizer(RowOptimizerType type, Function&& function) {
-  using enum RowOptimizerType;
-  switch (type) {
-    case kSgd:
-      return function(std::integral_constant<RowOptimizerType, kSgd>{});
-    case kAdagrad:
-      return function(std::integral_constant<RowOptimizerType, kAdagrad>{});
-    case kRowwiseAdagrad:
-      return function(std::integral_constant<RowOptimizerType, kRowwiseAdagrad>{});
-    case kAdam:
-      return function(std::integral_constant<RowOptimizerType, kAdam>{});
-    case kFtrl:
-      return function(std::integral_constant<RowOptimizerType, kFtrl>{});
+  constexpr auto kType = static_cast<RowOptimizerType>(kNumber);
+  if constexpr (kNumber + 1 < std::ssize(kRowOptimizers)) {
+    if (type != kType) {
+      return with_optimizer<kNumber + 1>(type, std::forward<Function>(function));
+    }
   }
-  SATRAP_CHECK(false, "row optimizer type ", static_cast<int>(type));
+  SATRAP_CHECK(type == kType, "row optimizer type ", static_cast<int>(type));
+  return function(std::integral_constant<RowOptimizerType, kType>{});
 }
 
 }  // namespace satrap

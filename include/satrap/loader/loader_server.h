@@ -5,14 +5,14 @@
 #include <string>
 
 #include "satrap/net/endpoint.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::loader {
 
 struct LoaderServerOptions {
   std::int64_t num_threads = 0;  // that parse, for each rank; 0: its share of the CPUs
 
-  /// That parse for one of a job's `num_ranks`, each of which reads from every loader.
+  /// The threads that parse for one of a job's `num_ranks`, each of which reads from every loader.
   std::int64_t threads_for(std::int64_t num_ranks) const;
 };
 
@@ -25,7 +25,7 @@ class LoaderServer {
  public:
   /// Enters itself in the store, under a number that no loader has had.
   LoaderServer(const net::Endpoint& endpoint,
-               std::shared_ptr<net::Store> store,
+               std::shared_ptr<net::Rendezvous> store,
                const LoaderServerOptions& options);
   ~LoaderServer();  // takes the entry back, if the store can be reached
   LoaderServer(const LoaderServer&) = delete;

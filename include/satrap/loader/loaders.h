@@ -7,7 +7,7 @@
 
 #include "satrap/data/row_deliveries.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::loader {
 
@@ -29,7 +29,7 @@ class Loaders {
  public:
   /// `name` is that of the rank, for logs of loaders.
   Loaders(net::EndpointOptions endpoint,
-          const std::shared_ptr<net::Store>& store,
+          const std::shared_ptr<net::Rendezvous>& store,
           std::string name,
           const LoadersOptions& options);
   ~Loaders();

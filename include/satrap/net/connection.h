@@ -9,8 +9,8 @@
 #include "satrap/net/deadline.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/net_error.h"
+#include "satrap/net/rendezvous.h"
 #include "satrap/net/request.h"
-#include "satrap/net/store.h"
 
 namespace satrap::net {
 
@@ -59,7 +59,7 @@ class Connection {
   /// appear and retries failed attempts from the beginning. Throws NetError: kTimeout, or kRefused,
   /// with the reason, as soon as the server refuses. `name` is for the server's log.
   Connection(const Endpoint& endpoint,
-             Store& store,
+             Rendezvous& store,
              const std::string& server,
              const std::string& name,
              Deadline deadline);

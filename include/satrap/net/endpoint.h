@@ -7,7 +7,7 @@
 namespace satrap::net {
 
 struct EndpointOptions {
-  /// Where this process listens and from where it connects: the name of a network interface, an
+  /// This process listens there and connects from there: the name of a network interface, an
   /// address or a host name. The default cannot be reached from outside.
   std::string interface = "127.0.0.1";
 
@@ -48,7 +48,7 @@ class Endpoint {
   const EndpointOptions& options() const;
   const std::string& address() const;  // numeric, of the interface
 
-  class Impl;  // of this module and of collective
+  class Impl;  // of this module
   const std::shared_ptr<Impl>& impl() const { return impl_; }
 
  private:

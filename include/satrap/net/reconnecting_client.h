@@ -9,8 +9,8 @@
 #include "satrap/net/connection.h"
 #include "satrap/net/deadline.h"
 #include "satrap/net/endpoint.h"
+#include "satrap/net/rendezvous.h"
 #include "satrap/net/request.h"
-#include "satrap/net/store.h"
 
 namespace satrap::net {
 
@@ -25,7 +25,7 @@ class ReconnectingClient {
   /// `attempt_ms`: how long a request may stay unanswered on one connection before the connection
   /// counts as broken; hence shorter than the deadlines of calls. The first call connects.
   ReconnectingClient(const Endpoint& endpoint,
-                     std::shared_ptr<Store> store,
+                     std::shared_ptr<Rendezvous> store,
                      std::string server,
                      std::string name,
                      std::int32_t rank,

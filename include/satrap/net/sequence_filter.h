@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <set>
 
+#include "satrap/core/mutex.h"
 #include "satrap/net/deadline.h"
 #include "satrap/net/request.h"
 
@@ -47,14 +46,14 @@ class SequenceFilter {
     std::uint64_t last_use = 0;
   };
 
-  Client& client_of(const RequestTag& tag);
-  void make_room();
+  Client& client_of(const RequestTag& tag) SATRAP_REQUIRES(mutex_);
+  void make_room() SATRAP_REQUIRES(mutex_);
 
   const std::int64_t max_clients_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::uint64_t, Client> clients_;
-  std::uint64_t num_uses_ = 0;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<std::uint64_t, Client> clients_ SATRAP_GUARDED_BY(mutex_);
+  std::uint64_t num_uses_ SATRAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace satrap::net

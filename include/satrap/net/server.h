@@ -9,8 +9,8 @@
 #include <string>
 
 #include "satrap/net/endpoint.h"
+#include "satrap/net/rendezvous.h"
 #include "satrap/net/request.h"
-#include "satrap/net/store.h"
 
 namespace satrap::net {
 
@@ -40,9 +40,6 @@ class ServerCall {
   /// NetError(kProtocol) if the client has less room. Call it once.
   std::span<std::byte> reply_space(std::int64_t bytes);
   void send();
-
-  /// Sends only the first `bytes` of it: an answer turned out shorter than it could have been.
-  void send(std::int64_t bytes);
 
   /// reply_space and send of a copy.
   void reply(std::span<const std::byte> bytes);
@@ -100,11 +97,11 @@ class Server {
   using Handler = std::function<void(std::unique_ptr<ServerCall>& call)>;
 
   /// The address that a server of this name has published last; nullopt: there was none.
-  static std::optional<std::string> find(Store& store, const std::string& name);
+  static std::optional<std::string> find(Rendezvous& store, const std::string& name);
 
   /// Listens, and then publishes its address in the store under `name`, replacing an earlier one.
   Server(const Endpoint& endpoint,
-         Store& store,
+         Rendezvous& store,
          const std::string& name,
          const ServerOptions& options,
          Handler handler);

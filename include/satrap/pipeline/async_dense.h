@@ -1,30 +1,29 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/dense/dense_network.h"
 #include "satrap/job/model_config.h"
 #include "satrap/pipeline/rank_group.h"
-#include "satrap/ps/shard_client.h"
+#include "satrap/ps/dense_client.h"
 
 namespace satrap::pipeline {
 
 /// The dense network of async mode: its parameters live on the shards, which run the optimizer on
 /// every gradient that arrives, from any rank. Gradients and newer parameters travel while the
 /// network computes, several exchanges at a time; a thread ("dense-sync") waits for them. No rank
-/// waits for another, or for the shards unless it is ShardClient::kMaxDenseExchanges steps ahead.
+/// waits for another, or for the shards unless it is DenseClient::kMaxDenseExchanges steps ahead.
 class AsyncDense {
  public:
   /// All ranks; the chief's parameters become those of all. Everything outlives it.
   AsyncDense(dense::DenseNetwork& network,
              const job::DenseOptimizerConfig& optimizer,
-             ps::ShardClient& client,
+             ps::DenseClient& client,
              RankGroup& ranks,
              bool is_chief);
   ~AsyncDense();  // joins; what is under way ends with the client
@@ -46,14 +45,16 @@ class AsyncDense {
   void run();
 
   dense::DenseNetwork& network_;
-  ps::ShardClient& client_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::array<ps::DenseExchange, ps::ShardClient::kMaxDenseExchanges> exchanges_;  // in turn
-  std::uint64_t num_sent_ = 0, num_answered_ = 0;
-  bool has_parameters_ = false, stopped_ = false;
-  std::exception_ptr error_;
-  std::vector<float> parameters_;  // [num_parameters]
+  ps::DenseClient& client_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::array<ps::DenseExchange, ps::DenseClient::kMaxDenseExchanges> exchanges_;  // in turn
+  std::uint64_t num_sent_ SATRAP_GUARDED_BY(mutex_) = 0;
+  std::uint64_t num_answered_ SATRAP_GUARDED_BY(mutex_) = 0;
+  bool has_parameters_ SATRAP_GUARDED_BY(mutex_) = false;
+  bool stopped_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ SATRAP_GUARDED_BY(mutex_);
+  std::vector<float> parameters_ SATRAP_GUARDED_BY(mutex_);  // [num_parameters]
   std::thread thread_;
 };
 

@@ -11,7 +11,7 @@
 #include "satrap/job/cluster_config.h"
 #include "satrap/job/job_config.h"
 #include "satrap/net/endpoint.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::pipeline {
 
@@ -45,7 +45,7 @@ class Cluster {
 
   /// Only with embedding.store: ps, or several ranks.
   const net::Endpoint& endpoint() const { return *endpoint_; }
-  const std::shared_ptr<net::Store>& store() const { return store_; }
+  const std::shared_ptr<net::Rendezvous>& store() const { return store_; }
 
   /// At the start of a job: what `make` returns on the chief, on all ranks; it is not called on the
   /// others, which wait for as long as the chief lives, be it longer than the timeout. Called once,
@@ -62,9 +62,9 @@ class Cluster {
   const std::int64_t timeout_ms_;
   const std::atomic<bool>* const stop_;
   std::optional<net::Endpoint> endpoint_;
-  std::shared_ptr<net::Store> store_;      // of the whole job: shards
-  std::shared_ptr<net::Store> own_store_;  // of this start of it: ranks
-  std::string start_;                      // a nonce of the chief: in the names of groups
+  std::shared_ptr<net::Rendezvous> store_;      // of the whole job: shards
+  std::shared_ptr<net::Rendezvous> own_store_;  // of this start of it: ranks
+  std::string start_;                           // a nonce of the chief: in the names of groups
 };
 
 }  // namespace satrap::pipeline

@@ -29,7 +29,7 @@ struct InitialRows {
   std::vector<table::RowFile> files = {};
 };
 
-/// Where the rows of a job live: the interface over tables in this process and tables on shards.
+/// The rows of a job: the interface over tables in this process and tables on shards.
 class EmbeddingTables {
  public:
   virtual ~EmbeddingTables() = default;
@@ -64,7 +64,7 @@ class EmbeddingTables {
   };
   virtual Size size() = 0;
 
-  /// What the cache of rows has done, if there is one.
+  /// The counts of the cache of rows, if there is one.
   virtual std::optional<embedding::CacheCounts> cache() { return std::nullopt; }
 };
 

@@ -7,8 +7,9 @@
 
 namespace satrap::pipeline {
 
-/// job::read_job, plus the check that the model fits the features; `train.precision: auto` becomes
-/// the precision that this machine multiplies fastest. Throws Error(kInvalidConfig).
+/// job::read_job for this process's place in its cluster, which the environment has, plus the check
+/// that the model fits the features. `device`, `train.precision` and `data.batch_size: auto` become
+/// what suits this machine and the data. Throws Error(kInvalidConfig).
 job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides);
 
 }  // namespace satrap::pipeline

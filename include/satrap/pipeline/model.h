@@ -28,10 +28,11 @@ struct Model {
         Cluster& cluster,
         ThreadPool& pool);
 
-  std::unique_ptr<backend::Device> device;      // of the cache of rows; nullptr: there is none
+  std::unique_ptr<backend::Device>
+      device;  // of rows in a cache, or of the network; nullptr: neither
   std::unique_ptr<backend::Stream> stream;      // of the network, if it is on the device
   std::unique_ptr<backend::StreamTimes> times;  // of what it does
-  // Of several ranks with a GPU each; nullptr: they exchange all in the hosts' memory.
+  // Connects several ranks with a GPU each; nullptr: they exchange all in the hosts' memory.
   std::unique_ptr<collective::DeviceCommunicator> device_ranks;
   job::EmbeddingSpecs specs;
   std::unique_ptr<ps::ShardClient> shards;  // where the job's rows are on shards

@@ -9,7 +9,7 @@
 
 namespace satrap::pipeline {
 
-/// What the dense network reads of a batch: its numbers with the masks of its sequences, in the
+/// The input of the dense network: a batch's numbers with the masks of its sequences, in the
 /// host's memory, and its pooled rows, there or in a device's. Reused from step to step without
 /// allocating. One thread at a time.
 class PooledBatch {

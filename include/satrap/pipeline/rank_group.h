@@ -10,7 +10,8 @@
 #include "satrap/collective/communicator.h"
 #include "satrap/collective/device_communicator.h"
 #include "satrap/core/stage_timer.h"
-#include "satrap/dense/dense_network.h"
+#include "satrap/dense/gradient_source.h"
+#include "satrap/dense/savable.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/gradient_reducer.h"
 
@@ -25,7 +26,7 @@ struct StepVotes {
   bool report = false;  // the chief's: all ranks retire the steps up to this one
 };
 
-/// What connects the ranks' devices, and the stream of the network. All outlive it.
+/// The connection of the ranks' devices, and the stream of the network. All outlive it.
 struct RankDevices {
   collective::DeviceCommunicator* group = nullptr;  // null on all ranks or on none
   const backend::Stream* stream = nullptr;
@@ -44,11 +45,11 @@ class RankGroup {
 
   /// For forward_backward: sums the buckets it reports while it goes on, if there is another rank.
   /// May be called by any thread.
-  dense::DenseNetwork::OnGradient on_gradient_of(dense::DenseNetwork& network);
+  dense::GradientSource::OnGradient on_gradient_of(dense::GradientSource& network);
 
   /// Sums the gradient and its flag over the ranks, and returns the requests of any of them once
   /// all is summed: in the host's memory in the order of the ranks.
-  StepVotes reduce(dense::DenseNetwork& network, const StepVotes& mine);
+  StepVotes reduce(dense::GradientSource& network, const StepVotes& mine);
 
   /// Throws if what was queued on devices has gone wrong. Call it before a step's results are used.
   void throw_if_failed() const {
@@ -56,7 +57,7 @@ class RankGroup {
   }
 
   /// Gives all ranks the chief's parameters, statistics and optimizer state.
-  void copy_from_chief(dense::DenseNetwork& network);
+  void copy_from_chief(dense::Savable& network);
 
   /// `values` of all ranks, one rank after the other.
   std::vector<float> gather(std::span<const float> values);
@@ -72,7 +73,7 @@ class RankGroup {
   std::vector<T> all_gather(std::span<const T> values);
   std::vector<std::uint8_t> gather_byte(std::uint8_t mine);
   StepVotes gather_votes(const StepVotes& mine);
-  void queue_sum(dense::DenseNetwork& network);
+  void queue_sum(dense::GradientSource& network);
 
   Cluster& cluster_;
   StageTimers& timers_;

@@ -13,7 +13,7 @@ namespace satrap::pipeline {
 /// a driver plans later steps. One thread at a time.
 class RowReader {
  public:
-  /// `access` outlives it.
+  /// Reads through access.reader(). `access` outlives it.
   explicit RowReader(embedding::RowAccess& access);
 
   /// `batch` outlives the use of `inputs`.

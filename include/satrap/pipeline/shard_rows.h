@@ -7,7 +7,7 @@
 #include "satrap/core/thread_pool.h"
 #include "satrap/embedding/row_access.h"
 #include "satrap/job/feature_spec.h"
-#include "satrap/ps/shard_client.h"
+#include "satrap/ps/step_client.h"
 #include "satrap/table/table_spec.h"
 
 namespace satrap::pipeline {
@@ -16,20 +16,18 @@ namespace satrap::pipeline {
 /// memory that pooling reads, and an update sums the gradient of each key into the message to the
 /// shards, which run the optimizer.
 ///
-/// Functions of BatchRows may run in parallel, within ShardClient's thread rules.
+/// Functions of BatchRows may run in parallel, within StepClient's thread rules.
 class ShardRows final : public embedding::RowAccess {
  public:
   /// `tables[i]` has TableId i. `client` and `pool` outlive it.
   ShardRows(const std::vector<job::FeatureSpec>& features,
             const std::vector<table::TableSpec>& tables,
-            ps::ShardClient& client,
+            ps::StepClient& client,
             ThreadPool& pool);
 
   const embedding::FeatureLayout& layout() const override { return layout_; }
   ThreadPool& pool() const override { return pool_; }
   std::unique_ptr<embedding::BatchRows> make_rows() override;
-  std::int64_t look_ahead() const override { return 0; }
-  void look_at(const data::Batch&, std::int64_t) override {}
   void stop() override { client_.stop(); }
 
  private:
@@ -37,7 +35,7 @@ class ShardRows final : public embedding::RowAccess {
 
   const embedding::FeatureLayout layout_;
   std::vector<std::int64_t> dims_;  // [num_tables]
-  ps::ShardClient& client_;
+  ps::StepClient& client_;
   ThreadPool& pool_;
   std::vector<float> scratch_;  // of updates
 };

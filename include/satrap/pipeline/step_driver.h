@@ -56,8 +56,7 @@ class StepDriver {
 
   using Clock = std::chrono::steady_clock;
   struct Lookup {
-    std::int64_t step;
-    std::int64_t read_version, answered_version;  // of the oldest row; of the owner's answer
+    std::int64_t step, read_version;
   };
 
   /// Waits for the rows of the first planned work, pools them and passes the work on. A lookup

@@ -2,13 +2,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/pipeline/work.h"
 #include "satrap/table/staleness_bound.h"
 
@@ -59,8 +58,8 @@ class StepQueue {
   /// Blocks until ready(State), called under the lock. False once stopped.
   template <class Ready>
   bool wait(Ready&& ready) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopped_ || ready(state()); });
+    const MutexLock lock(mutex_);
+    while (!stopped_ && !ready(state())) changed_.wait(mutex_);
     return !stopped_;
   }
 
@@ -101,27 +100,37 @@ class StepQueue {
   std::vector<std::int64_t> staleness_histogram() const;
 
  private:
-  State state() const {
+  State state() const SATRAP_REQUIRES(mutex_) {
     return {std::ssize(planned_), std::ssize(looked_up_), std::ssize(gradients_), closed_,
             is_wanted_};
   }
-  bool ended() const { return closed_ && last_retired_ == last_planned_; }
-  void release(Work* work);
-  bool retired(std::int64_t step) const { return stopped_ || last_retired_ >= step; }
+  bool ended() const SATRAP_REQUIRES(mutex_) { return closed_ && last_retired_ == last_planned_; }
+  void release(Work* work) SATRAP_REQUIRES(mutex_);
+  bool retired(std::int64_t step) const SATRAP_REQUIRES(mutex_) {
+    return stopped_ || last_retired_ >= step;
+  }
   /// Or there is no such step.
-  bool has_looked_up(std::int64_t step) const {
+  bool has_looked_up(std::int64_t step) const SATRAP_REQUIRES(mutex_) {
     return last_looked_up_ >= step || (closed_ && planned_.empty());
   }
 
   const table::StalenessBound staleness_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Work*> free_, planned_, looked_up_, gradients_;
-  std::int64_t last_planned_, last_looked_up_, last_retired_, last_finished_;  // steps
-  bool closed_ = false, stopped_ = false;
-  bool is_wanted_ = false;
-  std::exception_ptr error_;
-  std::vector<std::int64_t> histogram_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Work*> free_ SATRAP_GUARDED_BY(mutex_);
+  std::deque<Work*> planned_ SATRAP_GUARDED_BY(mutex_);
+  std::deque<Work*> looked_up_ SATRAP_GUARDED_BY(mutex_);
+  std::deque<Work*> gradients_ SATRAP_GUARDED_BY(mutex_);
+  // Steps.
+  std::int64_t last_planned_ SATRAP_GUARDED_BY(mutex_);
+  std::int64_t last_looked_up_ SATRAP_GUARDED_BY(mutex_);
+  std::int64_t last_retired_ SATRAP_GUARDED_BY(mutex_);
+  std::int64_t last_finished_ SATRAP_GUARDED_BY(mutex_);
+  bool closed_ SATRAP_GUARDED_BY(mutex_) = false;
+  bool stopped_ SATRAP_GUARDED_BY(mutex_) = false;
+  bool is_wanted_ SATRAP_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ SATRAP_GUARDED_BY(mutex_);
+  std::vector<std::int64_t> histogram_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace satrap::pipeline

@@ -13,7 +13,7 @@
 
 namespace satrap::pipeline {
 
-/// What all ranks have of a step's global batch.
+/// The shares of all ranks in a step's global batch.
 struct RankShares {
   std::int64_t global_examples = 0;           // of all ranks
   std::int64_t first_example = 0;             // examples of the ranks before this one
@@ -39,9 +39,10 @@ struct Work {
   PooledBatch inputs;
 
   // Trained on.
-  HostMatrix probabilities;  // [num_examples, num_labels]
-  HostMatrix grad_pooled;    // [num_examples, output_width]
-  float nonfinite = 0.0F;    // not 0: the loss or a gradient of some rank is not finite
+  HostMatrix probabilities;         // [num_examples, num_labels]
+  std::vector<float> loss_weights;  // the same, if the examples have weights
+  HostMatrix grad_pooled;           // [num_examples, output_width]
+  float nonfinite = 0.0F;           // not 0: the loss or a gradient of some rank is not finite
 
   // In place of these two, where the pooled rows are in a device's memory.
   const embedding::DeviceRows* device = nullptr;

@@ -7,7 +7,7 @@
 
 namespace satrap::prepare {
 
-/// What `satrap data prepare` is asked for.
+/// The arguments of `satrap data prepare`.
 struct Request {
   std::string set;                                 // a name of data_set_names()
   std::string from;                                // folder with the published files
@@ -19,7 +19,7 @@ struct Request {
   bool overwrite = false;  // removes parts and unedited configurations of the preparation in `out`
 };
 
-/// What is in the folder `out` now.
+/// The content of the folder `out` afterwards.
 struct Prepared {
   std::map<std::string, std::int64_t> rows;  // of each split: train, test, ...
   std::vector<std::string> notes;            // what the user should know, a sentence each

@@ -9,18 +9,6 @@
 
 namespace satrap::ps {
 
-/// What a rank says of its copy of a row that it pulls (ShardJob::keeps_copies): the age a of the
-/// copy, which is of E_{step-1-a}; that there is one of unknown age, because it is on its way in
-/// the answer to an earlier pull, or is too old to say; or that there is none.
-using CopyAge = std::uint16_t;
-inline constexpr CopyAge kUnknownAge = 0xFFFE, kNoCopy = 0xFFFF;
-
-/// The age, at the pull of `step`, of a copy of E_version.
-constexpr CopyAge copy_age(std::int64_t step, std::int64_t version) {
-  const std::int64_t age = step - 1 - version;
-  return age >= 0 && age < kUnknownAge ? static_cast<CopyAge>(age) : kUnknownAge;
-}
-
 /// How the updates of a job are ordered on a shard. E_t: the rows after all updates of steps <= t.
 struct ShardJob {
   /// Number of this start of the job, drawn by rank 0. Requests of any other start are refused, so
@@ -46,11 +34,6 @@ struct ShardJob {
   /// The ranks train the rows in their caches and put them here, each row by one of them: there are
   /// no pulls and updates, and a snapshot is of the step that it names.
   bool is_cached = false;
-
-  /// The ranks keep copies of rows. Each pull says which, and how old they are, and is answered
-  /// without the rows that have not changed since, or whose copies the bound still allows; in
-  /// deterministic mode only without the former. Not with async, nor where tables have limits.
-  bool keeps_copies = false;
 
   /// Files of rows to start from, as write_snapshot writes them, of any number of shards; empty: no
   /// row exists yet. A shard reads its own rows from each file.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "satrap/net/endpoint.h"
-#include "satrap/net/store.h"
+#include "satrap/net/rendezvous.h"
 #include "satrap/table/table_spec.h"
 
 namespace satrap::ps {
@@ -36,7 +36,7 @@ class ShardServer {
  public:
   /// Publishes itself in the store as "shard/<number>".
   ShardServer(const net::Endpoint& endpoint,
-              net::Store& store,
+              net::Rendezvous& store,
               std::vector<table::TableSpec> tables,
               std::uint64_t seed,
               const ShardServerOptions& options);

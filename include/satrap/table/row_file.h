@@ -20,7 +20,7 @@ struct RowFile {
   bool weights_only = false;             // the optimizer's state starts afresh
 };
 
-/// Which rows load_rows takes from a file.
+/// The rows that load_rows takes from a file.
 struct RowsToLoad {
   std::int64_t shard = 0, num_shards = 1;  // rows of this shard
 

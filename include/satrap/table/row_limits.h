@@ -4,7 +4,7 @@
 
 namespace satrap::table {
 
-/// Which rows of a table may be evicted. A row's age is the number of steps since a step used it.
+/// The rows of a table that may be evicted. A row's age is the number of steps since its last use.
 ///
 /// Rows are evicted between steps, by groups: the top bits of the mixed id divide the ids into 4096
 /// groups, each with its share of the capacity. A group with more rows than its share evicts the

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/table/register_block.h"
 #include "satrap/table/row.h"
 #include "satrap/table/sharding.h"
@@ -75,7 +75,7 @@ class Table {
   /// late, zeros.
   void fill_missing(Key key, RowPointer row) const;  // [row_bytes()] out
 
-  /// What updates of `step` take from the table.
+  /// The constants of the table for updates of `step`.
   TableStep table_step(std::int64_t step) const { return spec_.table_step(table_seed_, step); }
 
   /// Runs the optimizer: update(i, rows[i]) for each of `rows`, which all belong to `partition`,
@@ -141,14 +141,16 @@ class Table {
   void change_rows(std::int64_t partition, std::span<const RowPointer> rows, Change&& change) {
     for (std::size_t begin = 0; begin < rows.size(); begin += kRowsPerLock) {
       const std::size_t end = std::min(rows.size(), begin + kRowsPerLock);
-      const auto lock = lock_for_update(partition, rows.subspan(begin, end - begin));
+      const MutexLock lock(rows_mutex(partition));
+      copy_aside(partition, rows.subspan(begin, end - begin));
       for (std::size_t i = begin; i < end; ++i) {
         if (rows[i] != no_row_.data()) change(i);
       }
     }
   }
-  std::unique_lock<std::mutex> lock_for_update(std::int64_t partition,
-                                               std::span<const RowPointer> rows);
+  Mutex& rows_mutex(std::int64_t partition) const;
+  void copy_aside(std::int64_t partition, std::span<const RowPointer> rows)
+      SATRAP_REQUIRES(rows_mutex(partition));
   std::uint64_t position_of(Key key) const { return position_in_shard(key, num_shards_); }
   Partition& partition_numbered(std::int64_t number) const;
   Partition& partition_with(std::uint64_t position) const;
@@ -157,8 +159,6 @@ class Table {
   void restore_sightings(const RowHeader& header);
   RowPointer find_or_insert_one(Key key, std::int64_t step);
   RowPointer append_row(Partition& partition, Key key, std::int64_t step);
-  void copy_aside(Partition& partition, std::span<const RowPointer> rows) const;
-  void free_departed(Partition& partition, std::int64_t last_step);
   void find_departed(std::span<const Key> keys, std::span<RowPointer> rows) const;
 
   const TableSpec spec_;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "satrap/core/mutex.h"
 #include "satrap/core/thread_pool.h"
 #include "satrap/table/row_store.h"
 #include "satrap/table/table.h"
@@ -31,14 +31,14 @@ class TableRowStore final : public RowStore {
     std::size_t begin, end;
   };
 
-  void divide(std::span<const Key> keys);
+  void divide(std::span<const Key> keys) SATRAP_REQUIRES(mutex_);
   template <class Visit>
-  void for_each_unit(Visit&& visit);
+  void for_each_unit(Visit&& visit) SATRAP_REQUIRES(mutex_);
 
   const std::vector<Table*> tables_;
   ThreadPool& pool_;
-  std::mutex mutex_;
-  std::vector<Unit> units_;  // of the call that has the mutex
+  Mutex mutex_;
+  std::vector<Unit> units_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace satrap::table

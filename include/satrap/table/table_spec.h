@@ -27,9 +27,9 @@ struct TableSpec {
 
   RowLayout layout() const { return RowLayout::of(dim, weights, optimizer.type); }
 
-  /// What updates of `step` take from the table, wherever its rows are. Weights of 16 bits are
-  /// rounded by it and the row's key: so it makes no difference which thread, shard or device has
-  /// the row.
+  /// The constants of the table for updates of `step`, wherever its rows are. Weights of 16 bits
+  /// are rounded by the step and the row's key: so it makes no difference which thread, shard or
+  /// device has the row.
   TableStep table_step(std::uint64_t table_seed,   // RowInit::table_seed
                        std::int64_t step) const {  // from 1 to kMaxStep
     return {RowStep(optimizer, schedule.factor(step), step),

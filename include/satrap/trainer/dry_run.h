@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "satrap/data/dataset.h"
+#include "satrap/data/role.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
@@ -15,11 +17,16 @@ struct FirstBatch {
   std::int64_t ids = 0;
 };
 
-/// Reads the first batch of the training data, or of the evaluation data, as a run does; transforms
-/// are fitted to the first rows of the training data only. Throws as open_batches does.
-FirstBatch read_first_batch(const job::JobConfig& config, bool of_evaluation);
+/// The data of a job, for the functions below: those of a topic without an end are the messages
+/// that are there, so that nothing is waited for.
+data::Dataset data_up_to_now(const job::JobConfig& config);
 
-/// What a run would need, and what the new model says of the first batch.
+/// Reads the first batch of the training data, or of the evaluation data, as a run with this seed
+/// does; transforms are fitted to the first rows of the training data only. Throws as open_batches
+/// does.
+FirstBatch read_first_batch(const data::Dataset& data, std::int64_t seed, data::Role role);
+
+/// The memory that a run would need, and the new model's result on the first batch.
 struct DryRun {
   struct Table {
     std::string name;
@@ -36,6 +43,6 @@ struct DryRun {
 
 /// Builds the model in this process, on the CPU, and scores the first batch. Reads some more to see
 /// how the tables grow. No step is taken and nothing is written. Throws as a run would.
-DryRun dry_run(const job::JobConfig& config);
+DryRun dry_run(const job::JobConfig& config, const data::Dataset& data);
 
 }  // namespace satrap::trainer

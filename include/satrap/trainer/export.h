@@ -1,18 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "satrap/checkpoint/continuation.h"
+#include "satrap/core/choice.h"
 #include "satrap/job/job_config.h"
 
 namespace satrap::trainer {
+
+/// How the dense network is written: dense.onnx or dense.pt.
+enum class NetworkFormat { kOnnx, kTorchScript };
+inline constexpr Choice<NetworkFormat> kNetworkFormats[] = {
+    {"onnx", NetworkFormat::kOnnx},
+    {"torchscript", NetworkFormat::kTorchScript}};
 
 /// How the rows of tables are written: two files .npy for each table, or one file .safetensors.
 enum class RowsFormat { kNpy, kSafetensors };
 inline constexpr const char* kRowsFormatNames[] = {"npy", "safetensors"};
 
-/// What export_model() has written, and from which checkpoint.
+struct ExportOptions {
+  /// nullopt: ONNX, which needs no PyTorch; for a user's TorchScript module TorchScript.
+  std::optional<NetworkFormat> network = std::nullopt;
+  RowsFormat rows = RowsFormat::kNpy;
+  bool overwrite = false;  // an earlier export
+};
+
+/// The content of a written export, and the checkpoint that it came from.
 struct Exported {
   std::string checkpoint;
   std::int64_t step = 0;
@@ -23,13 +38,16 @@ struct Exported {
 /// Writes the model of a checkpoint (or the newest of a directory) to the folder `out`, in formats
 /// for a program that scores rows without satrap:
 ///
-///   dense.pt            the dense network, TorchScript: forward(numeric [n, numeric inputs],
-///                       pooled [n, width]) gives the logits [n]; their sigmoid is the probability
+///   dense.onnx          the dense network, ONNX: of numeric [n, numeric inputs] and pooled
+///                       [n, width] it gives the logits [n, labels]; their sigmoid is the
+///                       probability
+///   dense.pt            or the network as TorchScript: forward(numeric, pooled) gives the logits,
+///                       [n] for one label
 ///   <table>.keys.npy    [rows] uint64, in no order: the id of each row in the data, if it is below
 ///                       2^54, else splitmix64(id) mod 2^54
 ///   <table>.weights.npy [rows, dim] fp32; or <table>.safetensors with both, as the tensors `keys`
 ///                       and `weights`
-///   export.json         how text becomes the inputs of dense.pt: columns, numeric transforms with
+///   export.json         how text becomes the network's inputs: columns, numeric transforms with
 ///                       their fitted numbers, features with table, pooling and place; the weights
 ///                       of an id without a row; size and XXH3 of every other file
 ///
@@ -38,12 +56,12 @@ struct Exported {
 ///
 /// Throws as check_predictions: export.json describes inputs as the configuration reads them.
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
-/// they are an earlier export and `overwrite` is set. Reads table by table, for .safetensors twice;
+/// they are an earlier export that is to be overwritten. Throws what DenseNetwork::to_onnx and
+/// to_torchscript throw. Reads table by table, for .safetensors twice;
 /// needs little memory.
 Exported export_model(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::string& out,
-                      RowsFormat format,
-                      bool overwrite);
+                      const ExportOptions& options);
 
 }  // namespace satrap::trainer

@@ -4,12 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+
+#include "satrap/core/mutex.h"
 
 namespace satrap::trainer {
 
-/// What a run is doing, for somebody who watches it between its reports: written by the thread of
-/// train(), read by any other.
+/// The state of a run, for somebody who watches it between its reports. The thread of train()
+/// writes it; any other thread reads it.
 struct LiveProgress {
   enum class Phase : std::uint8_t {
     kStarting,
@@ -23,7 +24,7 @@ struct LiveProgress {
   static constexpr std::array<const char*, 7> kPhaseNames = {
       "starting", "fitting transforms", "loading", "reading", "training", "evaluating", "saving"};
 
-  /// Of the whole job.
+  /// How far the whole job is.
   struct Trained {
     std::int64_t step = 0, examples = 0;
     double share = -1.0;  // as Report::progress
@@ -34,19 +35,19 @@ struct LiveProgress {
 
   /// A reader sees numbers that belong together.
   void set_trained(const Trained& trained) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     trained_ = trained;
   }
   Trained trained() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return trained_;
   }
 
   const char* phase_name() const { return kPhaseNames[static_cast<std::size_t>(phase.load())]; }
 
  private:
-  mutable std::mutex mutex_;
-  Trained trained_;
+  mutable Mutex mutex_;
+  Trained trained_ SATRAP_GUARDED_BY(mutex_);
 };
 
 /// Sets the phase of `live`, which may be null, for as long as this object lives.

@@ -19,7 +19,7 @@ struct PredictedRows {
   std::int64_t bad_rows = 0;  // of them: could not be parsed
 };
 
-/// What predict() gives out, of some lines at a time, in order.
+/// Predictions of some lines: predict() gives them out in order.
 struct PredictedLines {
   std::span<const float> probabilities;  // [lines], with several labels [lines, labels]
   std::span<const data::Texts> kept;     // [columns] of `lines` texts each

@@ -10,7 +10,8 @@
 
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/core/grouped_auc.h"
-#include "satrap/data/loader.h"
+#include "satrap/core/grouped_ranking.h"
+#include "satrap/data/open_rows.h"
 #include "satrap/job/cluster_config.h"
 #include "satrap/job/job_config.h"
 #include "satrap/trainer/live_progress.h"
@@ -70,12 +71,29 @@ struct TrainOutcome {
 /// name.
 TrainOutcome train(const job::JobConfig& config, const TrainOptions& options);
 
-/// Metrics of a model on the job's evaluation data.
+/// Metrics of the evaluation rows with one value of a column.
+struct Slice {
+  std::optional<std::string> value =
+      {};  // printable, maybe cut; nothing: all other values together
+  Metrics metrics = {};
+};
+
+/// The slices of a column of train.slices, the most frequent first.
+struct SlicedColumn {
+  std::string name;
+  std::vector<Slice> slices = {};
+};
+
+/// Metrics of a model on the job's evaluation data. Examples without the label or with weight 0
+/// count nowhere, not even in `examples`.
 struct Evaluation {
   std::int64_t examples = 0;
-  double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0;
+  double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0, ap = 0.0, brier = 0.0;  // Metrics
+  std::optional<double> weight = {};       // sum of the examples' weights, where the data have any
   std::optional<GroupedAuc> grouped = {};  // with data.group_by
+  GroupedRanking ranking = {};             // with train.metrics_at, of each
   std::vector<ReliabilityBin> reliability = {};
+  std::vector<SlicedColumn> slices = {};  // with train.slices, of each column
 
   /// With several labels: the metrics of each, in their order. The numbers above are those of the
   /// first.

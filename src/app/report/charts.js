@@ -205,7 +205,7 @@ function histogramChart({title, groups, legend, xName}) {
 const MIN_BIN = 50;  // examples: smaller bins say little and are joined with the next
 const LOG_RATIO = 50;  // of the largest to the smallest prediction, from which on scales are logarithmic
 
-// Where the share of positives lies with 95 % confidence: Wilson 1927, J. Am. Stat. Assoc. 22.
+// The bounds of the share of positives with 95 % confidence: Wilson 1927, J. Am. Stat. Assoc. 22.
 function wilson(positives, examples) {
   const z = 1.96, share = positives / examples, scale = 1 + z * z / examples;
   const middle = (share + z * z / (2 * examples)) / scale;
@@ -213,7 +213,8 @@ function wilson(positives, examples) {
   return [Math.max(0, middle - half), Math.min(1, middle + half)];
 }
 
-// Points of {predicted, observed, low, high, examples, positives}.
+// Points of {predicted, observed, low, high, weight, positives}; the interval is of as many examples, as if
+// they weighed the same.
 function reliabilityPoints(bins) {
   const joined = [];
   for (const bin of bins.filter(({examples}) => examples > 0)) {
@@ -221,12 +222,13 @@ function reliabilityPoints(bins) {
     if (before === undefined || before.examples >= MIN_BIN) {
       joined.push({...bin});
     } else {
-      for (const name of ['examples', 'predicted', 'positives']) before[name] += bin[name];
+      for (const name of ['examples', 'predicted', 'positives', 'weight']) before[name] += bin[name];
     }
   }
-  return joined.map(({examples, predicted, positives}) => {
-    const [low, high] = wilson(positives, examples);
-    return {predicted: predicted / examples, observed: positives / examples, low, high, examples, positives};
+  return joined.map(({examples, predicted, positives, weight}) => {
+    const observed = positives / weight;
+    const [low, high] = wilson(observed * examples, examples);
+    return {predicted: predicted / weight, observed, low, high, weight, positives};
   }).filter((point) => Object.values(point).every(isNumber));
 }
 
@@ -247,8 +249,8 @@ function probabilityScale(points) {
   return {low, high: top, kind: 'percent', marks, place: (p) => Math.max(low, Math.log10(p))};
 }
 
-// What was predicted and what came of it. series: [{name, colour, bins: [{examples, predicted, positives}]}]. Null
-// without bins.
+// Predictions beside outcomes. series: [{name, colour, bins: [{examples, predicted, positives,
+// weight}]}]. Null without bins.
 function reliabilityChart({title, series, legend}) {
   const drawn = series.map((one) => ({...one, points: reliabilityPoints(one.bins)}))
     .filter(({points}) => points.length > 0);
@@ -275,9 +277,9 @@ function reliabilityChart({title, series, legend}) {
     const nearest = ({points}) => points.reduce((best, one) =>
       (Math.abs(place.x(one.predicted) - at) < Math.abs(place.x(best.predicted) - at) ? one : best));
     readout.textContent = drawn.map((one) => {
-      const {predicted, observed, examples, positives} = nearest(one);
+      const {predicted, observed, weight, positives} = nearest(one);
       return [one.name, `predicted ${format(predicted, 'percent')}, observed ${format(observed, 'percent')}`
-        + ` (${positives} of ${examples})`].filter(Boolean).join(' ');
+        + ` (${Number(positives.toFixed(1))} of ${Number(weight.toFixed(1))})`].filter(Boolean).join(' ');
     }).join(' · ');
   });
   root.addEventListener('pointerleave', () => { readout.textContent = ''; });

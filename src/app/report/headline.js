@@ -1,5 +1,5 @@
 'use strict';
-// What stands first: what was trained on what, the metrics of the checkpoint that is used, and how runs compare.
+// The headline: what was trained on which data, the metrics of the checkpoint that is used, and how runs compare.
 
 // Metrics in their order here, with what their values mean; others follow with their own names.
 const HEADLINE = {
@@ -8,6 +8,8 @@ const HEADLINE = {
   loss: ['Logloss', 'less is better'],
   ne: ['Normalised entropy', '1 is the base rate, less is better'],
   calibration: ['Calibration', 'mean p / mean label, 1 is right'],
+  ap: ['Average precision', '1 is perfect, the share of positives chance'],
+  brier: ['Brier score', 'mean of (p - label)², less is better'],
 };
 
 const fixed = (value) => (isNumber(value) ? value.toFixed(5) : '–');
@@ -30,7 +32,7 @@ function metricsByLabel(numbers) {
   });
 }
 
-// Which checkpoint the metrics of the headline are of.
+// Names the checkpoint that the metrics of the headline are of.
 function describeUsed({used, summary, config}) {
   const metric = new Map(config).get('train.early_stopping.metric') ?? 'auc';
   if (used.step < 0) return '';
@@ -78,8 +80,8 @@ function headlineOf(run) {
 function distance(name, value) {
   const metric = lastPart(name);
   if (metric === 'calibration') return Math.abs(Math.log(value));
-  if (['auc', 'gauc'].includes(metric)) return -value;
-  return ['loss', 'ne'].includes(metric) ? value : NaN;
+  if (['auc', 'gauc', 'ap'].includes(metric) || /^(ndcg|recall)@/.test(metric)) return -value;
+  return ['loss', 'ne', 'brier'].includes(metric) ? value : NaN;
 }
 
 // The runs whose value of a metric, [one of each run], is the best among runs over the same data.

@@ -12,8 +12,8 @@ const single = runs.length === 1;
 
 // Metrics and their names on the page; files call the loss of an evaluation logloss.
 const METRICS = {loss: 'Loss (logloss)', auc: 'AUC', ne: 'Normalised entropy', calibration: 'Calibration (mean p / mean label)'};
-const TITLES = {...METRICS, gauc: 'AUC within groups'};
-const COUNTS = ['examples', 'groups'];
+const TITLES = {...METRICS, gauc: 'AUC within groups', ap: 'Average precision', brier: 'Brier score'};
+const COUNTS = ['examples', 'weight', 'groups', 'positive_groups'];
 const metricName = (name) => name.replace(/(^|\.)logloss$/, '$1loss');
 const lastPart = (name) => name.slice(name.lastIndexOf('.') + 1);
 
@@ -147,6 +147,44 @@ function showResult() {
   }
 }
 
+// A table of the first evaluation for each label and column of train.slices.
+function showSlices() {
+  const heads = {examples: 'Examples', auc: 'AUC', logloss: 'Logloss', ne: 'Normalised entropy', calibration: 'Calibration'};
+  const nameOf = ({value}) => (value === null ? 'all others' : value === '' ? '(empty)' : String(value));
+  const place = document.getElementById('slices');
+  for (const {name, used} of runs) {
+    const labels = Object.entries(used.eval?.labels ?? {'': used.eval});
+    for (const [label, numbers] of labels) {
+      for (const [column, slices] of Object.entries(numbers?.slices ?? {}).filter(([, list]) => Array.isArray(list))) {
+        const body = slices.filter((slice) => slice?.value !== undefined).map((slice) => html('tr', {},
+          html('th', {scope: 'row'}, nameOf(slice)), ...Object.keys(heads).map((head) =>
+            html('td', {}, head === 'examples' ? whole(slice[head]) : fixed(slice[head])))));
+        const whose = [label && `of ${label}`, single ? '' : `in ${name}`].filter(Boolean).join(' ');
+        place.append(html('h2', {}, `By ${column} ${whose}`.trim()), html('table', {class: 'slices'},
+          html('thead', {}, html('tr', {}, html('th', {}, column),
+            ...Object.values(heads).map((head) => html('th', {scope: 'col'}, head)))), html('tbody', {}, ...body)));
+      }
+    }
+  }
+}
+
+// What `satrap eval --importance` has found: a table of each run.
+function showImportance() {
+  const place = document.getElementById('slices');
+  for (const {name, importance} of runs.filter((run) => Array.isArray(run.importance?.inputs))) {
+    const text = (value, half) => (isNumber(value) ? `${fixed(value)} ± ${fixed(half)}` : '–');
+    const body = importance.inputs.filter((one) => one?.input !== undefined).map((one) => html('tr', {},
+      html('th', {scope: 'row'}, String(one.input)), html('td', {}, text(one.logloss_rise, one.logloss_rise_interval)),
+      html('td', {}, text(one.auc_fall, one.auc_fall_interval))));
+    place.append(html('h2', {}, `Importance of the inputs${single ? '' : ` in ${name}`}`),
+      html('p', {class: 'said'}, 'How much worse the model of checkpoint '
+        + `${importance.checkpoint} predicts if the values of an input are exchanged among the rows.`),
+      html('table', {class: 'importance'}, html('thead', {}, html('tr', {},
+        ...['Input', 'Logloss rises by', 'AUC falls by'].map((head) => html('th', {scope: 'col'}, head)))),
+      html('tbody', {}, ...body)));
+  }
+}
+
 function showDifferences() {
   if (single) return;
   const place = document.getElementById('differences');
@@ -178,7 +216,7 @@ const at = (line) => line[axis];
 const entry = (sample, name) => html('span', {}, curveSample(sample), name);
 const runEntries = () => (single ? [] : runs.map(({name}, r) => entry({colour: runColour(r)}, name)));
 
-// Where on the axis the best evaluation is; undefined: there is none.
+// The place of the best evaluation on the axis; undefined: there is none.
 const bestPlace = ({best, evaluations}) =>
   (best === null ? undefined : at(evaluations.find(({step}) => step === best.step)));
 
@@ -257,13 +295,15 @@ function stalenessHistogram() {
     title: 'Staleness of lookups, share of all', groups, legend: runEntries(), xName: 'steps'});
 }
 
-// Of each label, the predictions of the evaluation that stands first against what came of them.
+// A chart per label: the predictions of the first evaluation against what came of them.
 function reliabilityCharts() {
   const isCounts = (list) => Array.isArray(list) && list.every(isNumber);
   const binsOf = ({used}, label) => {
-    const {examples, predicted, positives} = used.reliability.find((one) => one?.label === label) ?? {};
-    if (![examples, predicted, positives].every(isCounts)) return [];
-    return examples.map((count, i) => ({examples: count, predicted: predicted[i], positives: positives[i]}));
+    const {examples, predicted, positives, weight = examples} =
+      used.reliability.find((one) => one?.label === label) ?? {};
+    if (![examples, predicted, positives, weight].every(isCounts)) return [];
+    return examples.map((count, i) =>
+      ({examples: count, predicted: predicted[i], positives: positives[i], weight: weight[i]}));
   };
   const labels = new Set(runs.flatMap(({used}) => used.reliability.map((one) => one?.label)));
   return [...labels].map((label) => reliabilityChart({
@@ -310,6 +350,8 @@ function showCharts() {
 showTitle();
 showResult();
 showDifferences();
+showSlices();
+showImportance();
 showCharts();
 showDetails();
 for (const choice of document.querySelectorAll('input[name=axis]')) {

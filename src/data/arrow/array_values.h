@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 namespace arrow {
 class Array;

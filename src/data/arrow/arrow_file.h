@@ -4,7 +4,7 @@
 
 #include <arrow/io/interfaces.h>
 
-#include "src/data/random_file.h"
+#include "src/data/files/random_file.h"
 
 namespace satrap::data {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 namespace parquet {
 class ColumnDescriptor;
@@ -12,7 +12,7 @@ class SchemaDescriptor;
 
 namespace satrap::data {
 
-/// Of a file, in its order.
+/// The columns of a file, in its order.
 std::vector<ParquetFile::Column> describe_columns(const parquet::SchemaDescriptor& schema);
 
 /// The definition level from which on a level of a list column stands for an element.

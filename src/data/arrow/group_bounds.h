@@ -2,7 +2,7 @@
 
 #include <parquet/metadata.h>
 
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 namespace satrap::data {
 

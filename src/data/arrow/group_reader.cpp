@@ -261,7 +261,7 @@ class TypedColumn : public Column {
   const bool has_codes_;
   Texts dictionary_;
 
-  // What was read last:
+  // The values that were read last:
   std::vector<std::int16_t> definition_, repetition_;
   std::unique_ptr<Value[]> values_;
   std::size_t values_size_ = 0;

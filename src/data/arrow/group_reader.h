@@ -5,7 +5,7 @@
 #include <span>
 
 #include "src/data/arrow/open_group.h"
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 namespace satrap::data {
 

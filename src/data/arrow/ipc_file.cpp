@@ -21,7 +21,7 @@
 namespace satrap::data {
 namespace {
 
-/// Where a column is: a field of the file, and the fields of structs below it.
+/// The place of a column: a field of the file, and the fields of structs below it.
 using Path = std::vector<int>;
 
 arrow::ipc::IpcReadOptions read_options() {
@@ -82,7 +82,7 @@ class BatchReader : public ParquetGroupReader {
   std::vector<ArrayValues> columns_;
 };
 
-/// What files and streams have in common.
+/// The common part of files and streams.
 class IpcColumns : public ParquetFile {
  public:
   const std::vector<Column>& columns() const override { return columns_; }

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 namespace satrap::data {
 

@@ -16,7 +16,7 @@
 #include "src/data/arrow/group_reader.h"
 #include "src/data/arrow/ipc_file.h"
 #include "src/data/arrow/open_group.h"
-#include "src/data/parquet.h"
+#include "src/data/columnar/parquet.h"
 
 namespace satrap::data {
 namespace {

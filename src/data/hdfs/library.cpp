@@ -1,9 +1,9 @@
 #include <string>
 
+#include "src/data/files/object_store.h"
+#include "src/data/files/store_cache.h"
 #include "src/data/hdfs/name_node.h"
 #include "src/data/http/http_client.h"
-#include "src/data/store.h"
-#include "src/data/store_cache.h"
 
 namespace satrap::data {
 namespace {
@@ -12,7 +12,7 @@ class CurlLibrary : public StoreLibrary {
  public:
   std::string describe() const override { return "WebHDFS by " + curl_version_text(); }
 
-  Store& connect(const std::string& address, double stall_s) override {
+  ObjectStore& connect(const std::string& address, double stall_s) override {
     return name_nodes_.find_or_open(address, stall_s, open_name_node);
   }
 

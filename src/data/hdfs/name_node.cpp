@@ -53,7 +53,7 @@ StoreEntry entry_of(const Json& status, const std::string& folder) {
                      " ms, file " + std::to_string(status.value("fileId", std::int64_t{0}))};
 }
 
-class NameNode : public Store {
+class NameNode : public ObjectStore {
  public:
   NameNode(const std::string& address, double stall_s)
       : base_("http://" + address + "/webhdfs/v1/"), http_(stall_s), writer_(base_, http_) {}
@@ -172,7 +172,7 @@ void throw_failure(const HttpAnswer& answer) {
   throw StoreFailure(Kind::kFinal, message);
 }
 
-std::unique_ptr<Store> open_name_node(const std::string& address, double stall_s) {
+std::unique_ptr<ObjectStore> open_name_node(const std::string& address, double stall_s) {
   return std::make_unique<NameNode>(address, stall_s);
 }
 

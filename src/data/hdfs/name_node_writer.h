@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "src/data/files/object_store.h"
 #include "src/data/http/http_client.h"
-#include "src/data/store.h"
 
 namespace satrap::data {
 

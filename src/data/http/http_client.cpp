@@ -48,7 +48,7 @@ Headers sign(CURL* curl, const S3Signer& signer) {
   return headers;
 }
 
-/// Those of the last answer.
+/// The headers of the last answer.
 std::map<std::string, std::string> headers_of(CURL* curl) {
   std::map<std::string, std::string> headers;
   curl_header* header = nullptr;
@@ -139,7 +139,7 @@ HttpClient::HttpClient(double stall_s, std::string ca_file)
       ca_file_(ca_file.empty() ? certificates_elsewhere() : std::move(ca_file)) {}
 
 HttpClient::Handle HttpClient::take_handle() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (idle_.empty()) {
     Handle handle(curl_easy_init());
     if (!handle) throw std::bad_alloc();
@@ -182,7 +182,7 @@ void HttpClient::perform(Handle handle, HttpAnswer& answer) {
   curl_off_t modified_s = -1;
   curl_easy_getinfo(curl, CURLINFO_FILETIME_T, &modified_s);
   answer.modified_s = std::max<std::int64_t>(modified_s, 0);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   idle_.push_back(std::move(handle));
 }
 

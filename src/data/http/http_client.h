@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +12,8 @@
 
 #include <curl/curl.h>
 
-#include "src/data/store.h"
+#include "satrap/core/mutex.h"
+#include "src/data/files/object_store.h"
 
 namespace satrap::data {
 
@@ -95,8 +95,8 @@ class HttpClient {
 
   const double stall_s_;
   const std::string ca_file_;
-  std::mutex mutex_;
-  std::vector<Handle> idle_;  // with a connection that may be used again
+  Mutex mutex_;
+  std::vector<Handle> idle_ SATRAP_GUARDED_BY(mutex_);  // with a connection that may be used again
 };
 
 /// As it stands in a URL, without slashes if `keeps_slashes` is false.

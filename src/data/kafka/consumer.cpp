@@ -15,24 +15,13 @@
 #include <unistd.h>
 
 #include "satrap/core/error.h"
+#include "src/data/kafka/client_properties.h"
+#include "src/data/kafka/handles.h"
 
 namespace satrap::data {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-template <auto Destroy>
-struct Destroyer {
-  void operator()(auto* object) const { Destroy(object); }
-};
-using Client = std::unique_ptr<rd_kafka_t, Destroyer<rd_kafka_destroy>>;
-using Queue = std::unique_ptr<rd_kafka_queue_t, Destroyer<rd_kafka_queue_destroy>>;
-using TopicHandle = std::unique_ptr<rd_kafka_topic_t, Destroyer<rd_kafka_topic_destroy>>;
-using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t,
-                                      Destroyer<rd_kafka_topic_partition_list_destroy>>;
-using Properties = std::unique_ptr<rd_kafka_conf_t, Destroyer<rd_kafka_conf_destroy>>;
-using Event = std::unique_ptr<rd_kafka_event_t, Destroyer<rd_kafka_event_destroy>>;
-using Metadata = std::unique_ptr<const rd_kafka_metadata_t, Destroyer<rd_kafka_metadata_destroy>>;
 
 /// Messages that librdkafka has handed over, until the next ones.
 struct Fetched {
@@ -62,25 +51,9 @@ struct Wakeup {
 class Consumer : public KafkaConsumer {
  public:
   explicit Consumer(const KafkaSettings& settings) : settings_(settings) {
-    Properties properties(rd_kafka_conf_new());
-    set(*properties, "bootstrap.servers", settings.brokers);
-    set(*properties, "group.id", settings.group.empty() ? "satrap" : settings.group);
-    set(*properties, "enable.auto.commit", "false");
-    set(*properties, "enable.auto.offset.store", "false");
-    set(*properties, "enable.partition.eof", "true");
-    set(*properties, "auto.offset.reset", "error");
-    set(*properties, "allow.auto.create.topics", "false");
-    set(*properties, "client.id", "satrap");
-    // A commit waits so long for the group's coordinator, and so does the end of the client after
-    // it. There is no session: no group is joined.
-    set(*properties, "session.timeout.ms", "4000");
-    // Each partition is several turns ahead, and memory is bounded though there may be many.
-    set(*properties, "queued.min.messages", concat(kQueued));
-    set(*properties, "queued.max.messages.kbytes", "16384");
-    // A full queue is looked at again after this time; a second would starve a fast trainer.
-    looks_at_queues_ =
-        set(*properties, "fetch.queue.backoff.ms", concat(kLookMs), true) == RD_KAFKA_CONF_OK;
-    for (const auto& [name, value] : settings.properties) set(*properties, name, value);
+    ClientProperties chosen = client_properties(settings);
+    looks_at_queues_ = chosen.looks_at_queues;
+    Properties& properties = chosen.properties;
     rd_kafka_conf_set_opaque(properties.get(), this);
     rd_kafka_conf_set_error_cb(properties.get(), &Consumer::on_error);
     // Errors arrive by on_error; satrap says itself what a user should know.
@@ -234,8 +207,7 @@ class Consumer : public KafkaConsumer {
 
  private:
   static constexpr std::uint64_t kOne = 1;
-  static constexpr int kAttemptMs = 1000, kProbeMs = 500, kCommitMs = 5000, kLookMs = 20;
-  static constexpr std::int64_t kQueued = 20'000;  // messages of a partition
+  static constexpr int kAttemptMs = 1000, kProbeMs = 500, kCommitMs = 5000;
 
   static void on_error(rd_kafka_t*, int code, const char* reason, void* opaque) {
     auto& self = *static_cast<Consumer*>(opaque);
@@ -248,30 +220,13 @@ class Consumer : public KafkaConsumer {
     if (error == RD_KAFKA_RESP_ERR__AUTHENTICATION) self.is_refused_ = true;
   }
 
-  static rd_kafka_conf_res_t set(rd_kafka_conf_t& properties,
-                                 const std::string& name,
-                                 const std::string& value,
-                                 bool may_be_unknown = false) {
-    std::array<char, 512> why{};
-    const rd_kafka_conf_res_t result =
-        rd_kafka_conf_set(&properties, name.c_str(), value.c_str(), why.data(), why.size());
-    if (result == RD_KAFKA_CONF_OK) return result;
-    if (result == RD_KAFKA_CONF_UNKNOWN && may_be_unknown) return result;
-    // Not what librdkafka says about the value, which may be a secret.
-    throw Error(
-        ErrorCode::kInvalidConfig,
-        concat("data.kafka.properties: librdkafka ",
-               result == RD_KAFKA_CONF_UNKNOWN ? "has no property '" : "refuses the value of '",
-               name, "' (https://github.com/confluentinc/librdkafka, CONFIGURATION.md)"));
-  }
-
   /// librdkafka before 2.3 looks at a queue that was full only when something happens between it
   /// and the broker, up to a second later. A request does, and is answered in a millisecond.
   void refill(std::int64_t partition, Fetched& fetched) {
     rd_kafka_queue_t* const queue = queues_[static_cast<std::size_t>(partition)].get();
     const auto waiting = static_cast<std::int64_t>(rd_kafka_queue_length(queue));
     const bool has_more = fetched.messages.back().offset + 1 + waiting < high(partition);
-    if (!has_more || waiting >= kQueued / 2 || Clock::now() < fetched.next_look) return;
+    if (!has_more || waiting >= kQueuedMessages / 2 || Clock::now() < fetched.next_look) return;
     std::int64_t low = 0, end = 0;
     rd_kafka_query_watermark_offsets(client_.get(), settings_.topic.c_str(),
                                      static_cast<std::int32_t>(partition), &low, &end, kLookMs);

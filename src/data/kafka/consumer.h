@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "src/data/kafka.h"
+#include "src/data/topic/kafka.h"
 
 namespace satrap::data {
 

@@ -3,8 +3,8 @@
 
 #include <librdkafka/rdkafka.h>
 
-#include "src/data/kafka.h"
 #include "src/data/kafka/consumer.h"
+#include "src/data/topic/kafka.h"
 
 namespace satrap::data {
 namespace {

@@ -25,7 +25,7 @@ AbandonableCalls::~AbandonableCalls() {
 
 void AbandonableCalls::abandon(std::thread thread) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (abandoned_.empty()) on_exit(end_without_waiting, this);
     abandoned_.push_back(std::move(thread));
   }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <future>
-#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -11,7 +10,8 @@
 
 #include <pthread.h>
 
-#include "src/data/store.h"
+#include "satrap/core/mutex.h"
+#include "src/data/files/object_store.h"
 
 namespace satrap::data {
 
@@ -52,8 +52,8 @@ class AbandonableCalls {
   [[noreturn]] void abandon(std::thread thread);
 
   std::atomic<int> num_running_{0};
-  std::mutex mutex_;
-  std::vector<std::thread> abandoned_;
+  Mutex mutex_;
+  std::vector<std::thread> abandoned_ SATRAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace satrap::data

@@ -63,7 +63,7 @@ bool is_folder_object(const HttpAnswer& answer) {
 
 /// Objects are read by libcurl, since a try of Arrow's client can neither be ended nor say how many
 /// bytes have come; it lists and writes, and knows the credentials.
-class Bucket : public Store {
+class Bucket : public ObjectStore {
  public:
   Bucket(std::string name, const fs::S3Options& options, double stall_s)
       : name_(std::move(name)),
@@ -177,7 +177,7 @@ class Bucket : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> open_bucket(const std::string& bucket, double stall_s) {
+std::unique_ptr<ObjectStore> open_bucket(const std::string& bucket, double stall_s) {
   try {
     return std::make_unique<Bucket>(bucket, options_for(bucket, stall_s), stall_s);
   } catch (const StoreFailure& failure) {

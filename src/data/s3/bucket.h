@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "src/data/store.h"
+#include "src/data/files/object_store.h"
 
 namespace satrap::data {
 
@@ -11,6 +11,6 @@ namespace satrap::data {
 /// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE with ~/.aws, a role of the machine;
 /// AWS_REGION or AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL.
 /// Throws a StoreFailure.
-std::unique_ptr<Store> open_bucket(const std::string& bucket, double stall_s);
+std::unique_ptr<ObjectStore> open_bucket(const std::string& bucket, double stall_s);
 
 }  // namespace satrap::data

@@ -5,7 +5,7 @@
 
 #include <arrow/filesystem/s3fs.h>
 
-#include "src/data/store.h"
+#include "src/data/files/object_store.h"
 
 namespace satrap::data {
 

@@ -9,11 +9,11 @@
 
 namespace satrap::data {
 
-/// Of a client of a bucket: credentials, region and server are where open_bucket says, certificates
-/// in AWS_CA_BUNDLE. Throws a StoreFailure.
+/// The options of a bucket's client: credentials, region and server are where open_bucket says,
+/// certificates in AWS_CA_BUNDLE. Throws a StoreFailure.
 arrow::fs::S3Options options_for(const std::string& bucket, double stall_s);
 
-/// Where such a client finds the objects of the bucket; without a slash at its end.
+/// The URL of the bucket's objects for such a client; without a slash at its end.
 std::string url_of_bucket(const std::string& bucket, const arrow::fs::S3Options& options);
 
 /// With the credentials that such a client would use now; asks for new ones when they expire, which

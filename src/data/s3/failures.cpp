@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "src/data/store.h"
+#include "src/data/files/object_store.h"
 
 namespace satrap::data {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 13> kFinalErrors{
     "EXPIRED_TOKEN",      "HTTP status 3",         "HTTP status 4",
     "HTTP status 501"};
 
-/// What is in Arrow's message, or in that about an answer, and what the user can do about it.
+/// A sign in Arrow's message, or in that about an answer, and what the user can do about it.
 struct Advice {
   std::string_view sign;
   std::string_view text;

@@ -7,11 +7,11 @@
 #include <arrow/result.h>
 #include <arrow/util/config.h>
 
+#include "src/data/files/object_store.h"
+#include "src/data/files/store_cache.h"
 #include "src/data/http/http_client.h"
 #include "src/data/s3/bucket.h"
 #include "src/data/s3/failures.h"
-#include "src/data/store.h"
-#include "src/data/store_cache.h"
 
 namespace satrap::data {
 namespace {
@@ -38,7 +38,7 @@ class S3Library : public StoreLibrary {
     return "S3 by " + curl_version_text() + " and Arrow " + ARROW_VERSION_STRING;
   }
 
-  Store& connect(const std::string& bucket, double stall_s) override {
+  ObjectStore& connect(const std::string& bucket, double stall_s) override {
     return buckets_.find_or_open(bucket, stall_s, open_bucket);
   }
 

@@ -152,6 +152,7 @@ class Network : public TensorNetwork {
         flag_(tensor_at(place_, parts.memory.flag, 1)),
         gradient_(tensor_at(place_, parts.memory.gradient, parts.memory.num_parameters)),
         label_weights_(at::tensor(parts.label_weights).to(place_)),
+        loss_shift_(parts.loss_shift),
         loss_scale_(parts.memory, place_),
         optimizer_(parts.optimizer, parts.memory, place_),
         recorded_(parts.gpu) {
@@ -210,15 +211,19 @@ class Network : public TensorNetwork {
       logits = call_module(training_, tensor(batch.numeric), pooled, num_labels(), &factors);
       logits = logits.reshape({batch.pooled.rows, num_labels()});
     }
-    const at::Tensor z = logits.detach(), labels = tensor(batch.labels);
+    const bool has_weights = batch.weights.data != nullptr;
+    const at::Tensor weights = has_weights ? tensor(batch.weights) : label_weights_;
+    const at::Tensor z = loss_shift_ == 0.0F ? logits.detach() : logits.detach() + loss_shift_;
+    const at::Tensor labels =
+        has_weights ? tensor(batch.labels).nan_to_num(0.0) : tensor(batch.labels);
     const at::Tensor p = z.sigmoid();
-    tensor(batch.probabilities).copy_(p);
+    tensor(batch.probabilities).copy_(loss_shift_ == 0.0F ? p : logits.detach().sigmoid());
     const at::Tensor given =
-        loss_scale_.scaled((p - labels) * (label_weights_ * (1.0F / batch.loss_examples)));
+        loss_scale_.scaled((p - labels) * (weights * (1.0F / batch.loss_examples)));
     const at::Tensor losses =
         at::binary_cross_entropy_with_logits(z, labels, {}, {}, at::Reduction::None);
     const at::Tensor loss =
-        (losses * label_weights_).sum(at::kDouble) / static_cast<double>(batch.pooled.rows);
+        (losses * weights).sum(at::kDouble) / static_cast<double>(batch.pooled.rows);
     inputs_.back() = pooled;
     const std::vector<at::Tensor> computed = gradients_of(logits, inputs_, given);
     const at::Tensor dpooled = set_gradients(computed, tensor(batch.grad_pooled));
@@ -301,6 +306,7 @@ class Network : public TensorNetwork {
   torch::jit::Module training_, evaluation_;
   at::Tensor buffers_, next_buffers_, flag_, gradient_;
   const at::Tensor label_weights_;  // [num_labels]
+  const float loss_shift_;
   DeviceLossScale loss_scale_;
   FusedOptimizer optimizer_;
   RecordingPool recorded_;

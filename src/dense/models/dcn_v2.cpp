@@ -33,7 +33,8 @@ class DcnV2 : public Model {
                         .product = layout.add_scratch(width_),
                         .output = layout.add_scratch(width_)});
     }
-    heads_.emplace(layout, "final", width_ + deep_out_, Output{shape.num_labels(), config.head},
+    heads_.emplace(layout, "final", width_ + deep_out_,
+                   Output{shape.num_labels(), config.head, config.heads},
                    MlpOptions{.dropout = config.dropout});
   }
 
@@ -54,15 +55,12 @@ class DcnV2 : public Model {
   }
 
   std::string write(Script& script) const override {
-    const std::string x0 =
-        script.let("torch.cat([" + script.numeric() + ", " + script.pooled() + "], 1)");
+    const std::string x0 = script.join({script.numeric(), script.pooled()}, 1);
     std::string x = x0;
     for (const CrossLayer& layer : cross_) {
-      x = script.let(concat(x0, " * torch.linear(", x, ", ", script.parameter(layer.weight), ", ",
-                            script.parameter(layer.bias), ") + ", x));
+      x = script.add(script.multiply(x0, script.linear(x, layer.weight, layer.bias)), x);
     }
-    if (!deep_.empty())
-      x = script.let("torch.cat([" + x + ", " + deep_.write(script, x0) + "], 1)");
+    if (!deep_.empty()) x = script.join({x, deep_.write(script, x0)}, 1);
     return heads_->write(script, x);
   }
 

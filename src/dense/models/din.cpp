@@ -17,8 +17,8 @@ struct Columns {
 
 Matrix part(Matrix m, Columns c) { return m.columns(c.first, c.count); }
 ConstMatrix part(ConstMatrix m, Columns c) { return m.columns(c.first, c.count); }
-std::string part(const std::string& name, Columns c) {  // in a Script
-  return concat(name, "[:, ", c.first, ":", c.first + c.count, "]");
+std::string part(Script& script, const std::string& name, Columns c) {
+  return script.slice(name, 1, c.first, c.count);
 }
 
 /// The inputs of one attention.
@@ -62,16 +62,17 @@ class Attention {
   }
 
   std::string write(Script& script) const {
-    const std::string length = std::to_string(place_.mask.count);
-    const std::string keys = script.let(concat(part(script.pooled(), place_.keys), ".reshape([-1, ",
-                                               length, ", ", place_.query.count, "])"));
-    const std::string query = script.let(concat(
-        "torch.unsqueeze(", part(script.pooled(), place_.query), ", 1).expand_as(", keys, ")"));
-    const std::string pairs = script.let(concat("torch.cat([", query, ", ", keys, ", ", query,
-                                                " - ", keys, ", ", query, " * ", keys, "], 2)"));
-    const std::string scores = unit_.write(script, pairs);
-    return script.let(concat("torch.sum(", scores, " * torch.unsqueeze(",
-                             part(script.numeric(), place_.mask), ", 2) * ", keys, ", [1])"));
+    const std::int64_t length = place_.mask.count;
+    const std::string keys =
+        script.reshape(part(script, script.pooled(), place_.keys), {length, place_.query.count});
+    const std::string query = script.repeat(part(script, script.pooled(), place_.query), length);
+    const std::string difference = script.subtract(query, keys);
+    const std::string product = script.multiply(query, keys);
+    const std::string scores =
+        unit_.write(script, script.join({query, keys, difference, product}, 2));
+    const std::string mask =
+        script.reshape(part(script, script.numeric(), place_.mask), {length, 1});
+    return script.sum(script.multiply(script.multiply(scores, mask), keys), 1);
   }
 
   /// Adds to `dpooled`.
@@ -122,7 +123,8 @@ class Din : public Model {
     for (const Columns& c : numeric_) width += c.count;
     for (const Columns& c : pooled_) width += c.count;
     for (const Attention& attention : attentions_) width += attention.width();
-    top_.emplace(layout, "top", width, config.top, Output{shape.num_labels(), config.head},
+    top_.emplace(layout, "top", width, config.top,
+                 Output{shape.num_labels(), config.head, config.heads},
                  MlpOptions{.dropout = config.dropout});
     x_ = layout.add_scratch(width);
     dx_ = layout.add_scratch(width);
@@ -140,14 +142,11 @@ class Din : public Model {
   }
 
   std::string write(Script& script) const override {
-    std::string inputs;
-    const auto append_input = [&](const std::string& name) {
-      inputs += (inputs.empty() ? "" : ", ") + name;
-    };
-    for (const Columns& c : numeric_) append_input(part(script.numeric(), c));
-    for (const Columns& c : pooled_) append_input(part(script.pooled(), c));
-    for (const Attention& attention : attentions_) append_input(attention.write(script));
-    return top_->write(script, script.let("torch.cat([" + inputs + "], 1)"));
+    std::vector<std::string> inputs;
+    for (const Columns& c : numeric_) inputs.push_back(part(script, script.numeric(), c));
+    for (const Columns& c : pooled_) inputs.push_back(part(script, script.pooled(), c));
+    for (const Attention& attention : attentions_) inputs.push_back(attention.write(script));
+    return top_->write(script, script.join(inputs, 1));
   }
 
   void backward(Pass& pass,

@@ -27,7 +27,7 @@ class Dlrm : public Model {
              "top",
              bottom_width_ + num_products_,
              config.top,
-             {shape.num_labels(), config.head},
+             {shape.num_labels(), config.head, config.heads},
              {.dropout = config.dropout}),
         interaction_(layout.add_scratch(bottom_width_ + num_products_)),
         dinteraction_(layout.add_scratch(bottom_width_ + num_products_)),
@@ -44,21 +44,15 @@ class Dlrm : public Model {
   }
 
   std::string write(Script& script) const override {
-    const std::string n = std::to_string(num_vectors_);
-    const std::string b = bottom_.empty() ? "" : bottom_.write(script, script.numeric());
-    const std::string vectors =
-        b.empty() ? script.pooled()
-                  : script.let("torch.cat([" + b + ", " + script.pooled() + "], 1)");
-    const std::string z =
-        script.let(vectors + ".reshape([-1, " + n + ", " + std::to_string(width_) + "])");
-    const std::string pairs =
-        script.let("torch.tril_indices(" + n + ", " + n + ", -1, device=" + z + ".device)");
-    // Of the flattened matrices, since the gradient of an index of two dimensions is slow on GPUs.
-    const std::string products =
-        script.let("torch.index_select(torch.bmm(" + z + ", torch.transpose(" + z +
-                   ", 1, 2)).flatten(1), 1, " + pairs + "[0] * " + n + " + " + pairs + "[1])");
-    return top_.write(
-        script, b.empty() ? products : script.let("torch.cat([" + b + ", " + products + "], 1)"));
+    std::vector<std::string> vectors, inputs;
+    if (!bottom_.empty()) {
+      vectors.push_back(bottom_.write(script, script.numeric()));
+      inputs = vectors;
+    }
+    vectors.push_back(script.pooled());
+    const std::string z = script.reshape(script.join(vectors, 1), {num_vectors_, width_});
+    inputs.push_back(script.below_diagonal(script.matmul(z, script.transpose(z)), num_vectors_));
+    return top_.write(script, script.join(inputs, 1));
   }
 
   void backward(Pass& pass,
@@ -93,7 +87,7 @@ class Dlrm : public Model {
 std::unique_ptr<Model> make_dlrm(const job::ModelConfig& config,
                                  const InputShape& shape,
                                  Layout& layout) {
-  const std::int64_t width = equal_field_width("dlrm", shape);
+  const std::int64_t width = equal_field_width(config.type, shape);
   if (shape.num_numeric == 0 && shape.field_widths.size() == 1) {
     throw Error(
         ErrorCode::kInvalidConfig,

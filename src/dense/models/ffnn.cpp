@@ -28,7 +28,7 @@ class Ffnn : public Model {
              "top",
              sparse_.out() + bottom_.out(),
              config.top,
-             {shape.num_labels(), config.head},
+             {shape.num_labels(), config.head, config.heads},
              {.relu = has_relu(config), .dropout = config.dropout}),
         sparse_out_(scratch_for(sparse_, layout)),
         bottom_out_(scratch_for(bottom_, layout)),
@@ -48,7 +48,7 @@ class Ffnn : public Model {
   std::string write(Script& script) const override {
     const std::string s = sparse_.write(script, script.pooled());
     const std::string d = bottom_.write(script, script.numeric());
-    return top_.write(script, script.let("torch.cat([" + s + ", " + d + "], 1)"));
+    return top_.write(script, script.join({s, d}, 1));
   }
 
   void backward(Pass& pass,
@@ -67,7 +67,9 @@ class Ffnn : public Model {
   }
 
  private:
-  static bool has_relu(const job::ModelConfig& config) { return config.activation == "relu"; }
+  static bool has_relu(const job::ModelConfig& config) {
+    return config.activation == job::Activation::kRelu;
+  }
   static MlpOptions tower_options(const job::ModelConfig& config) {
     return {.relu = has_relu(config),
             .relu_last = has_relu(config),

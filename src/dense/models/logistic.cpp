@@ -21,9 +21,8 @@ class Logistic : public Model {
   }
 
   std::string write(Script& script) const override {
-    return script.let("torch.linear(" + script.numeric() + ", " + script.parameter(weight_) + ", " +
-                      script.parameter(bias_) + ") + torch.sum(" + script.pooled() +
-                      ", [1], True)");
+    return script.add(script.linear(script.numeric(), weight_, bias_),
+                      script.sum_columns(script.pooled()));
   }
 
   void backward(Pass& pass,
@@ -43,10 +42,10 @@ class Logistic : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_logistic(const job::ModelConfig&,
+std::unique_ptr<Model> make_logistic(const job::ModelConfig& config,
                                      const InputShape& shape,
                                      Layout& layout) {
-  if (!shape.field_widths.empty() && equal_field_width("logistic", shape) != 1) {
+  if (!shape.field_widths.empty() && equal_field_width(config.type, shape) != 1) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("model 'logistic' needs tables of dim 1, got ", shape.field_widths[0]));
   }

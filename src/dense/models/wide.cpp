@@ -58,23 +58,21 @@ class Wide : public Model {
   }
 
   std::string write(Script& script) const override {
-    const std::string fields = script.let(script.pooled() + ".reshape([-1, " +
-                                          std::to_string(num_factors_ / (width_ - 1)) + ", " +
-                                          std::to_string(width_) + "])");
-    std::string logit = script.let("torch.sum(" + fields + "[:, :, 0], [1], True)");
-    const std::string v = script.let(fields + "[:, :, 1:]");
+    const std::string fields =
+        script.reshape(script.pooled(), {num_factors_ / (width_ - 1), width_});
+    std::string logit = script.sum(script.slice(fields, 2, 0, 1), 1);
+    const std::string v = script.slice(fields, 2, 1, width_ - 1);
     if (parts_.products) {
-      const std::string sum = script.let("torch.sum(" + v + ", [1])");
-      const std::string squares = script.let("torch.sum(" + v + " * " + v + ", [1])");
-      logit = script.let(logit + " + 0.5 * torch.sum(" + sum + " * " + sum + " - " + squares +
-                         ", [1], True)");
+      const std::string sum = script.sum(v, 1);
+      const std::string squares = script.sum(script.multiply(v, v), 1);
+      const std::string pairs = script.subtract(script.multiply(sum, sum), squares);
+      logit = script.add(logit, script.scale(0.5F, script.sum_columns(pairs)));
     }
-    if (linear_) logit = script.let(logit + " + " + linear_->write(script, script.numeric()));
+    if (linear_) logit = script.add(logit, linear_->write(script, script.numeric()));
     if (!deep_) return logit;
-    const std::string factors =
-        script.let(v + ".reshape([-1, " + std::to_string(num_factors_) + "])");
-    const std::string x = script.let("torch.cat([" + script.numeric() + ", " + factors + "], 1)");
-    return script.let(logit + " + " + deep_->write(script, x));
+    const std::string factors = script.reshape(v, {num_factors_});
+    const std::string x = script.join({script.numeric(), factors}, 1);
+    return script.add(logit, deep_->write(script, x));
   }
 
   void backward(Pass& pass,
@@ -106,7 +104,7 @@ std::unique_ptr<Model> make_wide(const job::ModelConfig& config,
   const std::int64_t width = equal_field_width(config.type, shape);
   if (width < 2) {
     throw Error(ErrorCode::kInvalidConfig,
-                concat("model '", config.type,
+                concat("model '", word_of(config.type, job::kModelTypes),
                        "' needs a first-order weight and at least one factor per id, got vectors "
                        "of width ",
                        width));

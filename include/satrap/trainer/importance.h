@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "satrap/checkpoint/continuation.h"
+#include "satrap/job/job_config.h"
+
+namespace satrap::trainer {
+
+/// File of a run, in its directory.
+inline constexpr const char* kRunImportance = "importance.json";
+
+/// A mean over repetitions, with the half-width of its 95 % interval (Student's t). It is the
+/// interval of other permutations of the same rows, not of other rows. NaN: undefined.
+struct MeanInterval {
+  double mean = 0.0, half_width = 0.0;
+};
+
+/// How much worse a model predicts if it does not know an input: a feature, or a number with its
+/// indicator of missing values.
+struct InputImportance {
+  std::string input;
+  MeanInterval logloss_rise, auc_fall;
+};
+
+struct Importance {
+  static constexpr std::int64_t kRepetitions = 5;
+
+  std::int64_t examples = 0;                 // that count for the first label
+  std::vector<InputImportance> inputs = {};  // by falling logloss_rise, equal ones by name
+};
+
+/// Permutation importance (Breiman 2001, "Random forests", section 10) of each input of a
+/// checkpoint's model for the first label, on the job's evaluation data. Rows are taken in buffers
+/// of at least kBufferRows, if there are so many. In each the input is exchanged among the rows, by
+/// the job's seed, and all are scored again. Numbers are means over the buffers, by their weight;
+/// so the AUC is that within a buffer. Holds one buffer, and scores each row 1 + kRepetitions times
+/// the number of inputs. Threads change no bit.
+///
+/// Nothing if `stop`, which may be null, is set meanwhile: then `inputs` is empty. Throws as
+/// evaluate(), and Error(kInvalidData) if no row can be used.
+Importance permutation_importance(const job::JobConfig& config,
+                                  const checkpoint::UsedCheckpoint& checkpoint,
+                                  const std::atomic<bool>* stop);
+
+}  // namespace satrap::trainer

@@ -1,0 +1,58 @@
+"""The dense network of an export, computed by the library of its format."""
+import importlib
+import os
+
+import numpy as np
+
+
+class OnnxNetwork:
+    """By onnxruntime, on the CPU."""
+
+    def __init__(self, path):
+        library = imported("onnxruntime", "a network in ONNX", "pip install onnxruntime")
+        options = library.SessionOptions()
+        # Its own count has CPUs that are not ours.
+        options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+        self._session = library.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def logits(self, numeric, pooled):
+        logits, = self._session.run(["logits"], {"numeric": numeric, "pooled": pooled})
+        return logits[:, 0] if logits.shape[1] == 1 else logits
+
+
+class TorchScriptNetwork:
+    """By PyTorch. The file is code."""
+
+    def __init__(self, path):
+        self._torch = imported("torch", "a network in TorchScript",
+                               "pip install 'satrap[torch]', or torch where satrap is no wheel; or export with "
+                               "--network onnx")
+        self._module = self._torch.jit.load(path, map_location="cpu").eval()
+
+    def logits(self, numeric, pooled):
+        with self._torch.no_grad():
+            return self._module(self._torch.from_numpy(numeric), self._torch.from_numpy(pooled)).numpy()
+
+
+FORMATS = {"onnx": OnnxNetwork, "torchscript": TorchScriptNetwork}
+
+
+def load_network(folder, model):
+    """model: that of export.json. logits(numeric, pooled) of the network: [rows], or [rows, labels] for several."""
+    return FORMATS[model.get("format", "torchscript")](folder / model["file"])
+
+
+def sigmoid(logits):
+    small = np.exp(-np.abs(logits))  # no overflow
+    return np.where(logits < 0, small, np.float32(1)) / (1 + small)
+
+
+def imported(name, what, remedy):
+    """A library which takes seconds to load, and which read_metrics does without."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(f"satrap.Scorer needs {name} for {what}, and it is not installed: {remedy}",
+                                  name=name) from None

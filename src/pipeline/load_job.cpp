@@ -1,0 +1,45 @@
+#include "satrap/pipeline/load_job.h"
+
+#include "satrap/backend/device.h"
+#include "satrap/core/cpu.h"
+#include "satrap/data/row_count.h"
+#include "satrap/data/schema.h"
+#include "satrap/dense/dense_network.h"
+#include "satrap/dense/precision.h"
+#include "satrap/job/config_place.h"
+#include "satrap/job/embedding_specs.h"
+#include "satrap/job/read_job.h"
+#include "src/pipeline/input_shape.h"
+
+namespace satrap::pipeline {
+namespace {
+
+/// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
+void resolve_precision(job::JobConfig& config) {
+  if (config.train.precision != job::Precision::kAuto) return;
+  const bool is_native = config.model.type != job::ModelType::kTorchScript && !config.uses_graph();
+  config.train.precision =
+      is_native ? dense::fastest_precision(inspect_cpu()) : job::Precision::kFp32;
+}
+
+void check_model(const job::JobConfig& config) {
+  const data::Schema schema = data::resolve_schema(config.data);
+  dense::check_model(config.model, input_shape(schema, job::embedding_specs(config, schema)));
+}
+
+}  // namespace
+
+job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
+  ConfigOrigins origins;
+  const job::ClusterConfig cluster = job::ClusterConfig::from_environment();
+  job::JobConfig config = job::read_job(path, overrides, origins, cluster);
+  if (config.device == job::JobDevice::kAuto) {  // else no driver is asked
+    job::choose_device(config, origins, backend::why_no_cuda().empty(), cluster);
+  }
+  resolve_precision(config);
+  data::choose_batch_size(config.data);
+  job::with_place(origins, [&] { check_model(config); });
+  return config;
+}
+
+}  // namespace satrap::pipeline
