@@ -110,7 +110,7 @@ std::vector<std::pair<std::string, Multiply>> all_products() {
   std::vector<std::pair<std::string, Multiply>> products{{"satrap", by_tiles(fp32_tiles(cpu))}};
 #if defined(__x86_64__)
   if (&fp32_tiles(cpu) == &kAvx512Tiles) products.emplace_back("satrap-avx2", by_tiles(kAvx2Tiles));
-  if (cpu.has("avx512_bf16")) products.emplace_back("satrap-bf16", by_tiles(kAvx512Bf16Tiles));
+  if (bf16_tiles(cpu) != nullptr) products.emplace_back("satrap-bf16", by_tiles(*bf16_tiles(cpu)));
 #endif
   if (sgemm_ != nullptr) products.emplace_back("libtorch", multiply_by_blas);
   if (dnnl_sgemm != nullptr) products.emplace_back("oneDNN", multiply_by_dnnl);

@@ -27,9 +27,9 @@ struct ProductTask {
   ProductEnd end;
 };
 
-/// Products with the instructions of one kind of CPU, on the calling thread. Any two of the same
-/// precision give the same bits: an element's sum runs in the order of the depth, in blocks of
-/// kDepth that are added one after the other, whatever the other sizes.
+/// Products with the instructions of one kind of CPU, on the calling thread. All of fp32 give the
+/// same bits: an element's sum runs in the order of the depth, in blocks of kDepth that are added
+/// one after the other, whatever the other sizes. Those of bf16 have an order of their own each.
 struct ProductTiles {
   static constexpr std::int64_t kDepth = 256;
 
@@ -41,7 +41,11 @@ struct ProductTiles {
 
 // Each is a source in tiles/. The build has kBaseTiles, and on x86-64 all; a CPU may not run all.
 extern const ProductTiles kBaseTiles, kAvx2Tiles, kAvx512Tiles;
-/// Operands are rounded to bf16, to the nearest even; sums are fp32, of two products at a time.
+/// Operands are rounded to bf16, to the nearest even; sums are fp32. In blocks of 2 kDepth, of two
+/// products at a time, the second first.
 extern const ProductTiles kAvx512Bf16Tiles;
+/// In blocks of 32 from 0: those at even places, plus those at odd ones. Numbers too small to be
+/// normalised count as 0, sums too.
+extern const ProductTiles kAmxBf16Tiles;
 
 }  // namespace satrap::dense

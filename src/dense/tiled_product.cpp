@@ -1,11 +1,25 @@
 #include "src/dense/tiled_product.h"
 
+#if defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace satrap::dense {
 namespace {
 
 ProductOperand operand(ConstMatrix m, bool transposed) {
   return {m.data, transposed ? 1 : m.stride, transposed ? m.stride : 1};
 }
+
+#if defined(__x86_64__)
+// Asks the kernel to let this process use AMX (Documentation/arch/x86/xstate.rst); before 5.16 it
+// does not know the request.
+bool may_use_amx() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
 
 }  // namespace
 
@@ -16,7 +30,8 @@ const ProductTiles& fp32_tiles(const Cpu& cpu) {
 }
 
 const ProductTiles* bf16_tiles(const Cpu& cpu) {
-  return cpu.has("avx512_bf16") && !cpu.has("amx_bf16") ? &kAvx512Bf16Tiles : nullptr;
+  if (!cpu.has("avx512_bf16")) return nullptr;
+  return cpu.has("amx_bf16") && may_use_amx() ? &kAmxBf16Tiles : &kAvx512Bf16Tiles;
 }
 #else
 const ProductTiles& fp32_tiles(const Cpu&) { return kBaseTiles; }

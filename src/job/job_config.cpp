@@ -64,17 +64,14 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.choice(
       "precision", precision, kPrecisions,
       "Precision of the dense network's matrix products; weights, sums and optimizer are fp32. "
-      "bf16 "
-      "rounds their operands. If libtorch computes them, it rounds their results too, as autocast "
-      "does: on a CPU with AMX or without AVX-512 BF16, and in model.engine graph. fp16 rounds "
-      "both; "
+      "bf16 rounds their operands. If libtorch computes them, it rounds their results too, as "
+      "autocast does: on a CPU without AVX-512 BF16, and in model.engine graph. fp16 rounds both; "
       "it needs a GPU and model.engine graph. The loss is then multiplied by a scale, so that "
-      "small "
-      "gradients are not lost. The scale starts at 65536. A step whose gradient overflows updates "
-      "nothing and halves it; 2000 finite steps in a row double it, up to 2^24. The skipped steps "
-      "count apart from max_nonfinite_steps, unless the scale was 1. tf32 needs a GPU and takes "
-      "the "
-      "10 leading bits of the operands. auto: the faster of fp32 and bf16 on this CPU (`satrap "
+      "small gradients are not lost. The scale starts at 65536. A step whose gradient overflows "
+      "updates nothing and halves it; 2000 finite steps in a row double it, up to 2^24. The "
+      "skipped steps count apart from max_nonfinite_steps, unless the scale was 1. tf32 needs a "
+      "GPU and takes the 10 leading bits of the operands. auto: the faster of fp32 and bf16 on "
+      "this CPU (`satrap "
       "doctor` says which), fp32 if libtorch computes the network.");
   v.field(
       "start_from_average", start_from_average,

@@ -62,12 +62,18 @@ std::vector<const ProductTiles*> all_tiles() {
   if (cpu.has("avx2")) tiles.push_back(&kAvx2Tiles);
   if (&fp32_tiles(cpu) == &kAvx512Tiles) tiles.push_back(&kAvx512Tiles);
   if (cpu.has("avx512_bf16")) tiles.push_back(&kAvx512Bf16Tiles);
+  if (bf16_tiles(cpu) == &kAmxBf16Tiles) tiles.push_back(&kAmxBf16Tiles);
 #endif
   return tiles;
 }
 
-bool is_bf16(const ProductTiles& tiles) {
-  return std::string(tiles.instructions) == "AVX-512 BF16";
+enum class Order { kFp32, kPairs, kAmx };
+
+Order order_of(const ProductTiles& tiles) {
+  const std::string instructions = tiles.instructions;
+  return instructions == "AMX BF16"       ? Order::kAmx
+         : instructions == "AVX-512 BF16" ? Order::kPairs
+                                          : Order::kFp32;
 }
 
 /// Rows of numbers that are multiplied with each other, rounded as an operand is, with zeros up to
@@ -88,15 +94,35 @@ std::vector<float> operand_rows(Numbers& m, bool transposed, bool bf16) {
   return values;
 }
 
-/// What a product adds for a block of the depth: one number after the other, or two at a time, the
-/// second of the two first.
-float sum_of_block(const float* left, const float* right, std::int64_t depth, bool pairs) {
-  float sum = 0.0F;
+/// What a product adds for a block of the depth: one number after the other; two at a time, the
+/// second of the two first; or those at even places, and then those at odd ones.
+float sum_of_block(const float* left, const float* right, std::int64_t depth, Order order) {
+  float sum = 0.0F, odd = 0.0F;
   for (std::int64_t k = 0; k < depth; ++k) {
-    const std::int64_t at = pairs ? k ^ 1 : k;
-    sum = std::fma(left[at], right[at], sum);
+    const std::int64_t at = order == Order::kPairs ? k ^ 1 : k;
+    float& of = order == Order::kAmx && k % 2 == 1 ? odd : sum;
+    of = std::fma(left[at], right[at], of);
   }
-  return sum;
+  return sum + odd;
+}
+
+/// Element `before` of the result, after the product of two rows was added, or without it.
+float sum_of(const float* left,
+             const float* right,
+             std::int64_t depth,
+             Order order,
+             const float* before) {
+  const std::int64_t block = order == Order::kAmx     ? 32
+                             : order == Order::kPairs ? 2 * ProductTiles::kDepth
+                                                      : ProductTiles::kDepth;
+  const bool ends_with_before = order == Order::kAmx;
+  float sum = before == nullptr || ends_with_before ? 0.0F : *before;
+  for (std::int64_t first = 0; first == 0 || first < depth; first += block) {
+    const std::int64_t count = std::min(depth - first, block);
+    const std::int64_t even_count = order == Order::kFp32 ? count : count + count % 2;
+    sum += sum_of_block(left + first, right + first, even_count, order);
+  }
+  return before != nullptr && ends_with_before ? sum + *before : sum;
 }
 
 /// [rows, cols, depth], then: is a transposed, is b, is the product added, bias and ReLU.
@@ -108,8 +134,8 @@ TEST_P(Product, HasTheBitsOfTheDefinition) {
   const auto [shape, transpose_a, transpose_b, accumulate, ends] = GetParam();
   const auto [rows, cols, depth] = shape;
   for (const ProductTiles* tiles : all_tiles()) {
-    const bool bf16 = is_bf16(*tiles);
-    const std::int64_t block = ProductTiles::kDepth * (bf16 ? 2 : 1);
+    const Order order = order_of(*tiles);
+    const bool bf16 = order != Order::kFp32;
     Numbers a(transpose_a ? depth : rows, transpose_a ? rows : depth, 3, 1);
     Numbers b(transpose_b ? cols : depth, transpose_b ? depth : cols, 5, 2);
     Numbers c(rows, cols, 7, 3), before(rows, cols, 7, 3), bias(1, cols, 0, 4);
@@ -121,14 +147,8 @@ TEST_P(Product, HasTheBitsOfTheDefinition) {
     const std::int64_t size = depth + depth % 2;
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < cols; ++j) {
-        float sum = before.view().row(i)[j];
-        for (std::int64_t first = 0; first == 0 || first < depth; first += block) {
-          const std::int64_t count = std::min(depth - first, block);
-          const float of_block =
-              sum_of_block(left.data() + i * size + first, right.data() + j * size + first,
-                           bf16 ? count + count % 2 : count, bf16);
-          sum = accumulate || first > 0 ? sum + of_block : of_block;
-        }
+        float sum = sum_of(left.data() + i * size, right.data() + j * size, depth, order,
+                           accumulate ? &before.view().row(i)[j] : nullptr);
         if (ends) sum = std::max(0.0F, sum + bias.view().data[j]);
         ASSERT_EQ(c.view().row(i)[j], sum) << i << ", " << j << ", " << tiles->instructions;
       }
@@ -229,7 +249,9 @@ TEST(TiledProduct, EachCpuHasTilesOfItsOwn) {
   EXPECT_EQ(&fp32_tiles(cpu({"avx2", "avx512f", "avx512bw"})), &kAvx512Tiles);
   EXPECT_EQ(bf16_tiles(cpu({"avx2", "avx512f", "avx512bw"})), nullptr);
   EXPECT_EQ(bf16_tiles(cpu({"avx512f", "avx512bw", "avx512_bf16"})), &kAvx512Bf16Tiles);
-  EXPECT_EQ(bf16_tiles(cpu({"avx512_bf16", "amx_bf16"})), nullptr);
+  const bool has_amx = inspect_cpu().has("amx_bf16");
+  EXPECT_EQ(bf16_tiles(cpu({"avx512_bf16", "amx_bf16"})),
+            has_amx ? &kAmxBf16Tiles : &kAvx512Bf16Tiles);
 #else
   EXPECT_EQ(&fp32_tiles(inspect_cpu()), &kBaseTiles);
   EXPECT_EQ(bf16_tiles(inspect_cpu()), nullptr);

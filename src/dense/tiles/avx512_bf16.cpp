@@ -1,4 +1,4 @@
-#include "src/dense/tiles/avx512.h"
+#include "src/dense/tiles/bf16_pairs.h"
 
 namespace satrap::dense {
 namespace {
@@ -28,20 +28,10 @@ struct Pairs {
                           float* to) {
     for (std::int64_t i = 0; i < count; ++i, from += stride, to += pieces(depth, 2)) {
       for (std::int64_t k = 0; k < depth; k += 32) {
-        const __m512 low = _mm512_maskz_loadu_ps(Avx512Registers::first(depth - k), from + k);
-        const __m512 high =
-            _mm512_maskz_loadu_ps(Avx512Registers::first(depth - k - 16), from + k + 16);
-        const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
         _mm512_mask_storeu_ps(to + k / 2, Avx512Registers::first(pieces(depth - k, 2)),
-                              reinterpret_cast<__m512>(both));
+                              pairs_along_depth(from + k, depth - k));
       }
     }
-  }
-
-  // The bits of each, rounded, as a whole number.
-  static __m512i widened(__mmask16 mask, __m512 values) {
-    return _mm512_maskz_cvtepu16_epi32(
-        mask, reinterpret_cast<__m256i>(_mm512_maskz_cvtneps_pbh(mask, values)));
   }
 
   // They are `stride` apart.
@@ -52,13 +42,9 @@ struct Pairs {
                            float* to) {
     for (std::int64_t k = 0; k < depth; k += 2, from += 2 * stride, to += count) {
       for (std::int64_t i = 0; i < count; i += 16) {
-        const __mmask16 mask = Avx512Registers::first(count - i);
-        const __m512 even = _mm512_maskz_loadu_ps(mask, from + i);
-        const __m512 odd =
-            k + 1 < depth ? _mm512_maskz_loadu_ps(mask, from + stride + i) : _mm512_setzero_ps();
-        const __m512i low = widened(mask, even);
-        const __m512i high = _mm512_maskz_slli_epi32(mask, widened(mask, odd), 16);
-        _mm512_mask_storeu_epi32(to + i, mask, _mm512_or_si512(low, high));
+        const float* const odd = k + 1 < depth ? from + stride + i : nullptr;
+        _mm512_mask_storeu_ps(to + i, Avx512Registers::first(count - i),
+                              pairs_across_depth(from + i, odd, count - i));
       }
     }
   }

@@ -4,9 +4,10 @@
 // kinds of CPU. A source compiles these headers for one kind, which it describes as `Cpu`:
 //   Vector, kVector  a register of floats, and how many it has
 //   kTileRows        rows of a tile whose columns take 1, 2, ... registers; the first is the most
-//   kWidest          registers of a tile's columns; kWidestOfStrips: where the left operand is
-//   copied multiply_add     sums + left * right, for one register of sums load_part, store_part the
-//   first of a register, less than kVector; the others are 0
+//   kWidest          registers of a tile's columns
+//   kWidestOfStrips  the same where the left operand is copied
+//   multiply_add     sums + left * right, for one register of sums
+//   load_part, store_part  the first of a register, less than kVector; the others are 0
 // An operand's element is a float, or two numbers of bf16 in the bits of a float.
 //
 // Nothing here may be an inline function of other headers: the linker keeps one copy of those, and
@@ -35,10 +36,10 @@ float finish(float sum, const ProductEnd& end, float before, std::int64_t i) {
 }
 
 // Finishes a transposed tile whose sums are in `sums`, [rows, width].
-[[gnu::noinline]] void finish_transposed(const Tile& tile,
-                                         const float* sums,
-                                         std::int64_t rows,
-                                         std::int64_t width) {
+[[maybe_unused, gnu::noinline]] void finish_transposed(const Tile& tile,
+                                                       const float* sums,
+                                                       std::int64_t rows,
+                                                       std::int64_t width) {
   for (std::int64_t c = 0; c < tile.cols; ++c) {
     for (std::int64_t r = 0; r < rows; ++r) {
       float& out = tile.data[c * tile.stride + r];
