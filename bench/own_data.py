@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 
-from own_data_sets import DATA_PACKAGES, PACKAGED, SAMPLES
+from own_data_sets import DATA_PACKAGES, PACKAGED, SAMPLES, PackagedSet
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = ["lightgbm", "pandas", "pyarrow", "pyyaml", "xxhash"]
@@ -34,7 +34,7 @@ ENOUGH_ROWS = 5_000  # for --check: what fewer rows tell is little
 
 
 def enter_environment(folder):
-    """Runs this script again with the Python of an environment that has the packages."""
+    """Runs the program again with the Python of an environment that has the packages."""
     python = folder / "bin/python"
     marker = folder / "installed"
     wanted = "\n".join(PACKAGES + DATA_PACKAGES)
@@ -50,7 +50,7 @@ def enter_environment(folder):
                      for package in DATA_PACKAGES]
         if all(installed):
             marker.write_text(wanted)
-    os.execve(python, [python, __file__, *sys.argv[1:]], {**os.environ, "SATRAP_OWN_DATA": "1"})
+    os.execve(python, [python, *sys.argv], {**os.environ, "SATRAP_OWN_DATA": "1"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,13 +222,13 @@ def measure(name, path, label, satrap):
     return len(table), seconds, own, compare(job, scores, job.read(rest), job.read(fifth))
 
 
-def file_of(name, data, folder):
+def file_of(name, data_set, data, folder):
     """The file of a data set, and None; or None, and why there is none."""
     path = folder / f"{name}.csv"
-    if name in PACKAGED:
-        reason = PACKAGED[name].write(path)
+    if isinstance(data_set, PackagedSet):
+        reason = data_set.write(path)
         return (path, None) if reason is None else (None, reason)
-    sample = data / SAMPLES[name].path
+    sample = data / data_set.path
     if not sample.exists():
         return None, f"there is no {sample}"
     if sample.suffix != ".parquet":
@@ -297,12 +297,12 @@ def main():
     for name in arguments.sets:
         with tempfile.TemporaryDirectory(prefix="satrap-own-data-") as folder:
             satrap = Satrap(arguments.satrap.resolve(), pathlib.Path(folder), arguments.seeds, arguments.overrides)
-            path, reason = file_of(name, arguments.data, satrap.folder)
+            data_set = SAMPLES.get(name) or PACKAGED[name]
+            path, reason = file_of(name, data_set, arguments.data, satrap.folder)
             if path is None:
                 print(f"SKIP {name}: {reason}")
                 continue
-            label = (SAMPLES.get(name) or PACKAGED[name]).label
-            rows, seconds, own, held_out = measure(name, path, label, satrap)
+            rows, seconds, own, held_out = measure(name, path, data_set.label, satrap)
         begin = f"| {name} | {rows:,} | {seconds:.1f} | "
         own_rows.append(f"{begin}{own.row()} |")
         held_out_rows.append(f"{begin}{held_out.row()} |")
