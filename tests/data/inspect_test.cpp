@@ -52,6 +52,17 @@ TEST_F(InspectTest, StatsSummariseEveryColumn) {
             "bag         33.33%      1.00           3  3 33.3%, 4 33.3%, 5 33.3%\n");
 }
 
+TEST_F(InspectTest, LabelThatIsMissingEverywhereHasNoShare) {
+  DataConfig config =
+      csv_config(write("labels.csv", "click,buy,id\n1,,a\n0,,b\n0,,a\n"), {}, {"id"});
+  config.schema.label = {};
+  config.schema.labels.resize(2);
+  config.schema.labels[0].source.column = "click";
+  config.schema.labels[1].source.column = "buy";
+  const std::string stats = describe_stats(Dataset(config), Role::kTrain, 0);
+  EXPECT_TRUE(stats.starts_with("3 rows, click 33.3333%, buy - positive, 0 bad rows\n")) << stats;
+}
+
 /// Strings, and a number with transforms, cut into ranges.
 DataConfig of_text(const std::string& path) {
   DataConfig config = csv_config(path, {"n"}, {"city"});

@@ -54,16 +54,20 @@ std::string show_labels(const Schema& schema, const RowBlock& block, std::int64_
   return text;
 }
 
+/// "-": there is none to take a share of.
+std::string show_share(std::int64_t part, std::int64_t all) {
+  if (all == 0) return "-";
+  return fmt::format("{:.4f}%", 100.0 * (static_cast<double>(part) / static_cast<double>(all)));
+}
+
 /// "3.2000% positive", or for several labels "click 3.2000%, buy 0.1000% positive".
 std::string show_shares(const Schema& schema,
                         const std::vector<std::int64_t>& num_positive,
                         const std::vector<std::int64_t>& num_labelled) {
   std::string text;
   for (std::size_t l = 0; l < num_positive.size(); ++l) {
-    const double share =
-        static_cast<double>(num_positive[l]) / static_cast<double>(num_labelled[l]);
     const std::string name = num_positive.size() > 1 ? schema.labels[l].name + " " : "";
-    text += fmt::format("{}{}{:.4f}%", l > 0 ? ", " : "", name, 100.0 * share);
+    text += concat(l > 0 ? ", " : "", name, show_share(num_positive[l], num_labelled[l]));
   }
   return text + (schema.share_of_negatives < 1.0 ? " positive of those read" : " positive");
 }
