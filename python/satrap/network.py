@@ -38,13 +38,27 @@ FORMATS = {"onnx": OnnxNetwork, "torchscript": TorchScriptNetwork}
 
 
 def load_network(folder, model):
-    """model: that of export.json. logits(numeric, pooled) of the network: [rows], or [rows, labels] for several."""
+    """model: that of export.json. logits(numeric, pooled) of the network: [rows], or [rows, outputs] for several."""
     return FORMATS[model.get("format", "torchscript")](folder / model["file"])
 
 
 def sigmoid(logits):
     small = np.exp(-np.abs(logits))  # no overflow
     return np.where(logits < 0, small, np.float32(1)) / (1 + small)
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def predictions_of(logits, labels):
+    """labels: those of export.json, which say what makes predictions of their logits."""
+    names = [label.get("prediction", "sigmoid") for label in labels]
+    functions = {"sigmoid": sigmoid, "identity": lambda values: values, "softmax": softmax}
+    if len(set(names)) == 1:
+        return functions[names[0]](logits)
+    return np.stack([functions[name](logits[:, at]) for at, name in enumerate(names)], axis=1)
 
 
 def imported(name, what, remedy):

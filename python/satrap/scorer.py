@@ -5,20 +5,21 @@ import pathlib
 import numpy as np
 
 from .fields import BadValue, FieldReader, InputError, cross
-from .network import load_network, sigmoid
+from .network import load_network, predictions_of
 from .rows import columns_of
 from .tables import Table
 from .times import zone_of
 
-# Of export.json: 1 has no text.value_rule; 1 and 2 have no model.format, no inputs made from times, no crosses.
-FORMATS = (1, 2, 3)
+# Of export.json: 1 has no text.value_rule; 1 and 2 have no model.format, no inputs made from times, no crosses; before
+# 4 every prediction is a sigmoid.
+FORMATS = (1, 2, 3, 4)
 
 
 class Scorer:
     """A model in a folder that `satrap export` has written. Scoring does not change it: threads may share one.
 
-    `columns` are the columns that it reads, `labels` the names of what it predicts. A network in TorchScript is code:
-    load such exports only from whom you trust.
+    `columns` are the columns that it reads, `labels` the names of what it predicts: labels, or the classes of the only
+    label. A network in TorchScript is code: load such exports only from whom you trust.
     """
 
     def __init__(self, export_dir):
@@ -28,19 +29,21 @@ class Scorer:
         self._tables = {table["name"]: Table(folder, table) for table in self._about["tables"]}
         inputs = self._about["numeric"] + self._about["features"]
         self.columns = list(dict.fromkeys(column for config in inputs for column in columns_read(config)))
-        self.labels = [label["name"] for label in self._about["labels"]]
+        self.labels = [name for label in self._about["labels"] for name in label.get("classes", [label["name"]])]
         for config in self._about["features"]:
             if "zone" in config:
                 zone_of(config["zone"])  # throws here if this machine does not know it
 
     def score(self, rows):
-        """The probabilities of rows, float32: [rows], or [rows, labels] for a model of several labels.
+        """The predictions of rows, float32: [rows], or for a model of several labels or classes [rows, len(labels)].
+
+        They are probabilities, or the values of labels that are numbers.
 
         `rows` is a mapping from column to values (a dict of lists or NumPy arrays, a pandas DataFrame), or an iterable
         of dicts. Values are texts as they stand in the data, numbers, lists of ids for a feature with several, or None.
         Throws InputError if a column is missing or a value cannot be read.
         """
-        return sigmoid(self._network.logits(*self.inputs(rows)))
+        return predictions_of(self._network.logits(*self.inputs(rows)), self._about["labels"])
 
     def inputs(self, rows):
         """The dense network's inputs: numbers [rows, numeric_width] and pooled rows [rows, pooled_width]."""

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -145,9 +146,20 @@ bool is_off(const Json& run, const std::string& key) {
   return text.empty() || std::strtod(text.c_str(), nullptr) == 0.0;
 }
 
+/// The loss over that of always predicting the mean, in a section of a summary or in an evaluation:
+/// ne, or of numbers 1 - r2. NaN: undefined.
+double normalised_loss(const Json& json, const std::string& at = "") {
+  const double ne = number_at(json, at + "/ne");
+  return std::isfinite(ne) ? ne : 1.0 - number_at(json, at + "/r2");
+}
+
+const char* normalised_name(const Json& run) {
+  return run["summary"].contains(Json::json_pointer("/train/r2")) ? "1 - r2" : "ne";
+}
+
 std::string overfitting(const Json& run) {
-  const double train = number_at(run["summary"], "/train/ne"),
-               eval = number_at(run["summary"], "/eval/ne");
+  const double train = normalised_loss(run["summary"], "/train"),
+               eval = normalised_loss(run["summary"], "/eval");
   if (integer_setting(run, "train.epochs") < 2 || !(eval - train > kNeGap)) return "";
   const BestEvaluation best = best_evaluation(run);
   if (best.is_kept && best.step < run["summary"].value("step", std::int64_t{0})) return "";
@@ -158,9 +170,9 @@ std::string overfitting(const Json& run) {
     remedies.emplace_back("tables.default.optimizer.weight_decay");
   }
   return fmt::format(
-      "ne is {:.3f} on the training data and {:.3f} on the evaluation data: the model has learned "
+      "{} is {:.3f} on the training data and {:.3f} on the evaluation data: the model has learned "
       "its rows by heart; try {}",
-      train, eval, alternatives(remedies));
+      normalised_name(run), train, eval, alternatives(remedies));
 }
 
 /// Columns of features whose names are those of ids, as a user would divide rows by them.
@@ -221,13 +233,15 @@ std::string worse_than_base_rate(const Json& run) {
       !inputs_without_signal(run).empty()) {
     return "";
   }
-  const double eval = number_at(used_evaluation(run).numbers, "/ne");
+  const double eval = normalised_loss(used_evaluation(run).numbers);
   const bool has_eval = std::isfinite(eval);
-  const double ne = has_eval ? eval : number_at(run["summary"], "/train/ne");
+  const double ne = has_eval ? eval : normalised_loss(run["summary"], "/train");
   if (!(ne > 1.0)) return "";
+  const bool is_number = normalised_name(run) != std::string_view("ne");
   return fmt::format(
-      "ne {:.3f} on the {} data is above 1: worse than predicting the base rate for everyone; {}",
-      ne, has_eval ? "evaluation" : "training",
+      "{} {:.3f} on the {} data is above 1: worse than predicting the {} for everyone; {}",
+      normalised_name(run), ne, has_eval ? "evaluation" : "training",
+      is_number ? "mean" : "base rate",
       is_short(run) ? "it has learned too little"
                     : "look at the learning rates (tables, dense_optimizer) and at inputs far from "
                       "0 (`satrap data stats`)");
@@ -249,14 +263,18 @@ std::string evaluation_on_training(const Json& run) {
 std::string one_class_of_evaluation(const Json& run) {
   const Json& summary = run["summary"];
   const double examples = number_at(summary, "/eval/examples");
-  if (!(examples > 1) || std::isfinite(number_at(summary, "/eval/auc")) ||
-      !std::isfinite(number_at(summary, "/eval/logloss"))) {
-    return "";
-  }
+  const bool is_number = std::isfinite(number_at(summary, "/eval/rmse"));
+  const bool has_loss = is_number || std::isfinite(number_at(summary, "/eval/logloss"));
+  const bool has_classes = has_loss && summary["eval"].contains("accuracy");
+  const char* const undefined = is_number ? "/eval/r2" : has_classes ? "/eval/ne" : "/eval/auc";
+  if (!(examples > 1) || !has_loss || std::isfinite(number_at(summary, undefined))) return "";
   return fmt::format(
-      "the labels of all {} evaluation examples are the same: auc and ne do not exist{}; "
+      "the labels of all {} evaluation examples are the same: {} not exist{}; "
       "choose other rows: data.eval.by: hash draws them from all",
       with_commas(static_cast<std::int64_t>(examples)),
+      is_number     ? "r2 does"
+      : has_classes ? "ne does"
+                    : "auc and ne do",
       has_early_stopping(run) ? " and early stopping has nothing to compare" : "");
 }
 

@@ -23,12 +23,16 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 std::string describe_importance(const trainer::Importance& importance) {
   std::size_t width = std::string("input").size();
   for (const auto& one : importance.inputs) width = std::max(width, printable(one.input).size());
+  const auto heading = [&](std::size_t metric) {
+    const trainer::WorseMetric& worse = importance.metrics[metric];
+    return fmt::format("{} {}", worse.name, worse.rises ? "rises" : "falls");
+  };
   std::string text = fmt::format("\n{:<{}}  {:>13}  {:>10}  {:>10}  {:>10}\n", "input", width,
-                                 "logloss rises", "+-", "auc falls", "+-");
+                                 heading(0), "+-", heading(1), "+-");
   for (const trainer::InputImportance& one : importance.inputs) {
     text += fmt::format("{:<{}}  {:>13.6f}  {:>10.6f}  {:>10.6f}  {:>10.6f}\n",
-                        printable(one.input), width, one.logloss_rise.mean,
-                        one.logloss_rise.half_width, one.auc_fall.mean, one.auc_fall.half_width);
+                        printable(one.input), width, one.worse[0].mean, one.worse[0].half_width,
+                        one.worse[1].mean, one.worse[1].half_width);
   }
   return text + fmt::format(
                     "(without what an input says: its values are exchanged among rows; 95 % "
@@ -49,11 +53,13 @@ std::string write_importance(const trainer::Importance& importance,
                {"repetitions", trainer::Importance::kRepetitions},
                {"inputs", Json::array()}};
   for (const trainer::InputImportance& one : importance.inputs) {
-    json["inputs"].push_back({{"input", printable(one.input)},
-                              {"logloss_rise", number(one.logloss_rise.mean)},
-                              {"logloss_rise_interval", number(one.logloss_rise.half_width)},
-                              {"auc_fall", number(one.auc_fall.mean)},
-                              {"auc_fall_interval", number(one.auc_fall.half_width)}});
+    Json& input = json["inputs"].emplace_back(Json{{"input", printable(one.input)}});
+    for (std::size_t m = 0; m < one.worse.size(); ++m) {
+      const trainer::WorseMetric& metric = importance.metrics[m];
+      const std::string key = fmt::format("{}_{}", metric.name, metric.rises ? "rise" : "fall");
+      input[key] = number(one.worse[m].mean);
+      input[key + "_interval"] = number(one.worse[m].half_width);
+    }
   }
   const std::string path = run / trainer::kRunImportance;
   write_file_atomic(path, json.dump(2) + "\n");

@@ -22,9 +22,15 @@ namespace {
 std::string describe_batch(const data::Dataset& data, std::int64_t seed, data::Role role) {
   const trainer::FirstBatch first = trainer::read_first_batch(data, seed, role);
   std::string shares;
-  for (const auto& [label, share] : first.positive_shares) {
-    const std::string name = first.positive_shares.size() > 1 ? label + " " : "";
-    shares += fmt::format(", {}{:.2f}% positive", name, 100.0 * share);
+  for (const auto& [label, mean] : first.labels) {
+    const std::string name = first.labels.size() > 1 ? label.name + " " : "";
+    if (label.source.is_binary()) {
+      shares += fmt::format(", {}{:.2f}% positive", name, 100.0 * mean);
+    } else if (label.source.is_number()) {
+      shares += fmt::format(", {}mean {:.4g}", name, mean);
+    } else {
+      shares += fmt::format(", {} classes", label.source.classes);
+    }
   }
   return fmt::format("  first batch: {} examples{}, {} ids, {} bad row{} before its end\n",
                      first.examples, shares, first.ids, first.bad_rows,
@@ -103,9 +109,9 @@ std::string describe_dry_run(const job::JobConfig& config) {
   const data::Dataset data = trainer::data_up_to_now(config);
   std::string text = describe_data(data, config);
   const trainer::DryRun run = trainer::dry_run(config, data);
-  text += fmt::format("model\n  {}: {} dense parameters, {}; logloss of the first batch {:.4f}\n",
+  text += fmt::format("model\n  {}: {} dense parameters, {}; {} of the first batch {:.4f}\n",
                       word_of(config.model.type, job::kModelTypes), run.dense_parameters,
-                      format_bytes(run.dense_parameters * kFloat), run.logloss);
+                      format_bytes(run.dense_parameters * kFloat), run.metric, run.value);
   return text + describe_tables(run) + describe_memory(run) + describe_run_dir(config.run_dir);
 }
 

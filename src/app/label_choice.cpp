@@ -10,6 +10,7 @@
 #include "satrap/core/config.h"
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
+#include "satrap/data/label_config.h"
 
 namespace satrap::app {
 namespace {
@@ -143,15 +144,24 @@ void divide(const data::Sample& sample, const ColumnProfile& profile, LabelChoic
                       100 * static_cast<double>(std::ranges::count(choice.positive, true)) /
                           static_cast<double>(sample.num_rows));
     }
+    if (profile.num_distinct > 2) {
+      choice.reason +=
+          fmt::format("; to predict the number itself: {{column: {}, type: number}}", column);
+    }
     return;
   }
   if (profile.num_distinct > 2) {
     fail(
         fmt::format("label '{}' has {} different texts, such as '{}' and '{}', and a label is 0 or "
                     "1; make a column of these, or write the configuration by hand, with the texts "
-                    "that mean 1: label: {{column: {}, positive: [...]}}",
+                    "that mean 1: label: {{column: {}, positive: [...]}}{}",
                     name, profile.num_distinct, shown_value(profile.frequent[0].first),
-                    shown_value(profile.frequent[1].first), column));
+                    shown_value(profile.frequent[1].first), column,
+                    profile.num_distinct > data::LabelConfig::kMaxClasses
+                        ? ""
+                        : fmt::format(", or with all of them, to predict which it is: label: "
+                                      "{{column: {}, classes: {}, values: [...]}}",
+                                      column, profile.num_distinct)));
   }
   std::string negative = profile.frequent[0].first;
   std::string positive = profile.frequent[1].first;  // the rarer one

@@ -16,6 +16,7 @@
 #include "satrap/data/open_rows.h"
 #include "satrap/data/output_file.h"
 #include "satrap/data/schema.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/trainer/predict.h"
 #include "src/app/checkpoint_paths.h"
 #include "src/app/commands.h"
@@ -56,13 +57,19 @@ void check_out(const PredictArguments& arguments,
   }
 }
 
-/// The names of the kept columns, then `probability` or the names of several labels; tabs between.
-std::string heading(const data::Schema& schema, const std::vector<std::string>& keep) {
+/// The names of the kept columns, then `probability` or `value`, or the names of several labels or
+/// of classes; tabs between.
+std::string heading(const data::Schema& schema,
+                    const job::ModelConfig& model,
+                    const std::vector<std::string>& keep) {
   std::string line;
   const auto add = [&](const std::string& name) { line += (line.empty() ? "" : "\t") + name; };
   for (const std::string& column : keep) add(column);
-  if (schema.labels.size() == 1) {
-    add("probability");
+  const data::LabelConfig& first = schema.labels.front().source;
+  if (first.has_classes()) {
+    for (const std::string& name : first.class_names()) add(name);
+  } else if (schema.labels.size() == 1) {
+    add(job::loss_of(model, first) == job::Loss::kMse ? "value" : "probability");
   } else {
     for (const data::NamedLabelConfig& label : schema.labels) add(label.name);
   }
@@ -75,18 +82,17 @@ void append_field(std::string_view field, std::string& lines) {
 }
 
 void append_lines(const trainer::PredictedLines& predicted,
-                  std::size_t num_labels,
+                  std::size_t num_outputs,
                   std::string& lines) {
-  const std::span<const float> probabilities = predicted.probabilities;
-  for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    const auto row = static_cast<std::int64_t>(i / num_labels);
-    for (std::size_t k = 0; k < predicted.kept.size() && i % num_labels == 0; ++k) {
+  const std::span<const float> predictions = predicted.predictions;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i / num_outputs);
+    for (std::size_t k = 0; k < predicted.kept.size() && i % num_outputs == 0; ++k) {
       append_field(predicted.kept[k].at(row), lines);
       lines += '\t';
     }
-    const bool ends_line = (i + 1) % num_labels == 0;
-    fmt::format_to(std::back_inserter(lines), "{:.9g}{}", probabilities[i],
-                   ends_line ? '\n' : '\t');
+    const bool ends_line = (i + 1) % num_outputs == 0;
+    fmt::format_to(std::back_inserter(lines), "{:.9g}{}", predictions[i], ends_line ? '\n' : '\t');
   }
 }
 
@@ -105,19 +111,19 @@ int predict(PredictArguments& arguments) {
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
   const cli::StopSignals signals;
   const data::Schema schema = data::resolve_schema(config.data);
-  const auto num_labels = schema.labels.size();
-  std::string lines = heading(schema, arguments.keep);  // written after all checks
+  const auto num_outputs = static_cast<std::size_t>(schema.num_outputs());
+  std::string lines = heading(schema, config.model, arguments.keep);  // written after all checks
   const trainer::PredictedRows read =
       trainer::predict(config, checkpoint, &signals.stop(), arguments.keep,
                        [&](const trainer::PredictedLines& predicted) {
-                         append_lines(predicted, num_labels, lines);
+                         append_lines(predicted, num_outputs, lines);
                          out.write(lines);
                          lines.clear();
                        });
   out.write(lines);  // the heading, if there was no row
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();
-  log_info("{}: {} probabilities", checkpoint.name(), read.rows);
+  log_info("{}: predictions of {} rows", checkpoint.name(), read.rows);
   if (read.bad_rows > 0) {
     log_warning("{} of {} rows could not be read; their lines are nan", read.bad_rows, read.rows);
   }
@@ -127,14 +133,14 @@ int predict(PredictArguments& arguments) {
 }  // namespace
 
 void add_predict_command(CLI::App& program, cli::Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("predict", "Predict with a checkpoint: a probability per row");
+  CLI::App* command = program.add_subcommand(
+      "predict", "Predict with a checkpoint: a probability or value per row");
   auto arguments = std::make_shared<PredictArguments>();
   arguments->used.add_to(*command);
   add_data_option(*command, arguments->data, "File or glob with the rows");
   command
       ->add_option("--keep", arguments->keep,
-                   "Columns of the data to write before the probability, such as id,ts; may be "
+                   "Columns of the data to write before the prediction, such as id,ts; may be "
                    "repeated")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -142,7 +148,7 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
   command
       ->add_option(
           "--out", arguments->out,
-          "File for the probabilities, which appears once it is complete; -: standard output")
+          "File for the predictions, which appears once it is complete; -: standard output")
       ->type_name("FILE");
   cli::end_help(
       *command,
@@ -150,9 +156,14 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       "Writes the header `probability`, then one line for each line of the data except header\n"
       "lines, in the same order. Rows that do not meet data.eval.where have no line; with --data\n"
       "there is no `where`. For several labels the header lists their names, and each line has\n"
-      "one probability per label, separated by tabs. --keep puts columns of the data, as they are\n"
-      "written, before them (a tab in a field as \\t). A blank line gets `nan`, and so does a row\n"
-      "that cannot be read; with data.on_bad_row=stop such a row ends the command.\n"
+      "one prediction per label, separated by tabs. A label that is a number, or has loss mse, "
+      "has\n"
+      "a value instead, and `value` is its header. A label of classes has a probability for each,\n"
+      "under class_0, class_1 and so on, or under the texts of `values`. --keep puts columns of\n"
+      "the data, as they are written, before them (a tab in a field as \\t). A blank line gets\n"
+      "`nan`, and so does a row that cannot be read; with data.on_bad_row=stop such a row ends "
+      "the\n"
+      "command.\n"
       "\n"
       "Labels are ignored. With a header, label columns may be missing. Without a header but with\n"
       "named columns, a line has either all columns or all but those that only labels use; the\n"

@@ -33,7 +33,9 @@ std::string ranking_metric(const std::vector<Line>& lines, const ComparableRuns&
   const std::string& first = lines[group.runs.front()].best.metric;
   const bool is_one = std::ranges::all_of(
       group.runs, [&](std::size_t run) { return lines[run].best.metric == first; });
-  return is_one ? first : "logloss";
+  if (is_one) return first;
+  const BestEvaluation& best = lines[group.runs.front()].best;
+  return best.numbers.contains("rmse") ? "rmse" : "logloss";
 }
 
 /// The best first; NaN is last.

@@ -157,30 +157,37 @@ int train(TrainArguments& arguments) {
 }
 
 /// A table; a value is as wide as it may be in memory.
-std::string describe_slices(const trainer::SlicedColumn& column) {
+std::string describe_slices(const trainer::SlicedColumn& column, job::Loss loss) {
   const auto name_of = [](const trainer::Slice& slice) -> std::string {
     if (!slice.value) return "(others)";
     return slice.value->empty() ? "(empty)" : *slice.value;
   };
   std::size_t width = column.name.size();
   for (const trainer::Slice& slice : column.slices) width = std::max(width, name_of(slice).size());
-  std::string text =
-      fmt::format("\n{:<{}}  {:>12}  {:>8}  {:>8}  {:>8}  {:>11}\n", printable(column.name), width,
-                  "examples", "auc", "logloss", "ne", "calibration");
+  const auto metrics = trainer::slice_metrics_of(loss);
+  const auto width_of = [](std::string_view metric) {
+    return std::max<std::size_t>(8, metric.size());
+  };
+  std::string text = fmt::format("\n{:<{}}  {:>12}", printable(column.name), width, "examples");
+  for (const auto& [name, value] : metrics) text += fmt::format("  {:>{}}", name, width_of(name));
+  text += "\n";
   for (const trainer::Slice& slice : column.slices) {
     const trainer::Metrics& m = slice.metrics;
-    text += fmt::format("{:<{}}  {:>12}  {:>8.6f}  {:>8.6f}  {:>8.6f}  {:>11.6f}\n", name_of(slice),
-                        width, with_commas(m.examples), m.auc, m.logloss, m.ne, m.calibration);
+    text += fmt::format("{:<{}}  {:>12}", name_of(slice), width, with_commas(m.examples));
+    for (const auto& [name, value] : metrics) {
+      text += fmt::format("  {:>{}.6f}", m.*value, width_of(name));
+    }
+    text += "\n";
   }
   return text + "\n";
 }
 
 std::string describe_metrics(const trainer::Evaluation& e) {
-  std::string text = fmt::format(
-      "auc          {:.6f}\nlogloss      {:.6f}\nne           {:.6f}\ncalibration  {:.6f}\n"
-      "ap           {:.6f}\nbrier        {:.6f}\n",
-      e.auc, e.logloss, e.ne, e.calibration, e.ap, e.brier);
-  if (e.weight) text += fmt::format("weight       {:.6g}\n", *e.weight);
+  std::string text;
+  for (const auto& [name, value] : trainer::metrics_of(e.loss_of_label)) {
+    text += fmt::format("{:<12} {:.6f}\n", name, e.*value);
+  }
+  if (e.is_weighted) text += fmt::format("weight       {:.6g}\n", e.weight);
   if (const auto& grouped = e.grouped) {
     text +=
         fmt::format("gauc         {:.6f}\ngroups       {}\n", grouped->auc, grouped->num_groups);
@@ -189,7 +196,33 @@ std::string describe_metrics(const trainer::Evaluation& e) {
     text += fmt::format("{:<12} {:.6f}\n{:<12} {:.6f}\n", fmt::format("ndcg@{}", at.k), at.ndcg,
                         fmt::format("recall@{}", at.k), at.recall);
   }
-  for (const trainer::SlicedColumn& column : e.slices) text += describe_slices(column);
+  for (const trainer::SlicedColumn& column : e.slices)
+    text += describe_slices(column, e.loss_of_label);
+  return text;
+}
+
+/// What is not said by their names.
+std::string meaning_of_metrics(const trainer::Evaluation& result) {
+  std::vector<job::Loss> losses{result.loss_of_label};
+  for (const trainer::Evaluation& label : result.labels) losses.push_back(label.loss_of_label);
+  std::string text;
+  if (std::ranges::count(losses, job::Loss::kBce) > 0) {
+    text += fmt::format(
+        "(logloss: p is clipped to [{0:.1e}, 1 - {0:.1e}]; ne: logloss / that of always predicting "
+        "the mean label; calibration: mean p / mean label)\n",
+        trainer::kClip);
+  }
+  if (std::ranges::count(losses, job::Loss::kMse) > 0) {
+    text +=
+        "(rmse: root of the mean squared error; mae: mean absolute error; r2: 1 - squared error "
+        "/ that of always predicting the mean label)\n";
+  }
+  if (std::ranges::count(losses, job::Loss::kSoftmax) > 0) {
+    text += fmt::format(
+        "(accuracy: share of rows whose likeliest class is the label; logloss: p is at least "
+        "{:.1e}; ne: logloss / that of always predicting the shares of the classes)\n",
+        trainer::kClip);
+  }
   return text;
 }
 
@@ -234,10 +267,7 @@ int eval(EvalArguments& arguments) {
   for (const trainer::Evaluation& label : result.labels) {
     cli::print(fmt::format("label        {}\n{}", label.label, describe_metrics(label)));
   }
-  cli::print(
-      fmt::format("(logloss: p is clipped to [{0:.1e}, 1 - {0:.1e}]; ne: logloss / that of always "
-                  "predicting the mean label; calibration: mean p / mean label)\n",
-                  trainer::kClip));
+  cli::print(meaning_of_metrics(result));
   if (arguments.has_importance &&
       !show_importance(config, used.checkpoint, arguments.data.empty(), signals.stop())) {
     return 128 + signals.signal_number();
@@ -293,9 +323,9 @@ void add_eval_command(CLI::App& program, cli::Action& chosen) {
   arguments->used.add_to(*command);
   add_data_option(*command, arguments->data, "File or glob with labelled rows");
   command->add_flag("--importance", arguments->has_importance,
-                    "Also how much logloss rises and AUC falls, for several labels of the first, "
-                    "if the values of "
-                    "an input are exchanged among the rows; scores them five times for each input");
+                    "Also how much logloss rises and AUC falls (of a number RMSE and MAE rise, of "
+                    "classes accuracy falls), for several labels of the first, if the values of an "
+                    "input are exchanged among the rows; scores them five times for each input");
   cli::end_help(*command, "satrap eval --checkpoint runs/clicks --data new.csv");
   command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
 }

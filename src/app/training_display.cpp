@@ -47,8 +47,37 @@ std::string shares(const trainer::Report& r) {
   return text;
 }
 
+/// The loss and what it is best known by: AUC, the root of the squared error, the share of hits.
 std::string metrics(const trainer::Report& r) {
-  return fmt::format("  loss {}  auc {}", metric(r.loss, "{:.4f}"), metric(r.auc, "{:.4f}"));
+  const trainer::NamedMetric& first = trainer::metrics_of(r.loss_of_label).front();
+  return fmt::format("  loss {}  {} {}", metric(r.window.loss, "{:.4f}"), first.name,
+                     metric(r.window.*first.value, "{:.4f}"));
+}
+
+/// Metrics of a section of a summary, such as "/eval": "auc 0.7  logloss 0.4".
+std::string section_metrics(const Json& summary, const std::string& at, bool is_training) {
+  const auto number = [&](const char* name, const char* format) {
+    const Json::json_pointer place(at + "/" + name);
+    return summary.contains(place) && summary[place].is_number()
+               ? metric(summary[place].get<double>(), format)
+               : std::string("-");
+  };
+  const auto has = [&](const char* name) {
+    return summary.contains(Json::json_pointer(at + "/" + name));
+  };
+  std::string text = is_training ? "loss " + number("loss", "{:.5f}") + "  " : "";
+  if (has("rmse")) {
+    return text + fmt::format("rmse {}  mae {}  r2 {}", number("rmse", "{:.5f}"),
+                              number("mae", "{:.5f}"), number("r2", "{:.4f}"));
+  }
+  text += has("accuracy") ? "accuracy " + number("accuracy", "{:.5f}")
+                          : "auc " + number("auc", "{:.5f}");
+  if (!is_training) text += "  logloss " + number("logloss", "{:.5f}");
+  text += "  ne " + number("ne", "{:.4f}");
+  if (!is_training && has("calibration")) {
+    text += "  calibration " + number("calibration", "{:.4f}");
+  }
+  return text;
 }
 
 std::string time_left(double seconds) {
@@ -149,8 +178,9 @@ void TrainingDisplay::show(const trainer::Report& report) {
   }
   if (!report.is_due) return;
   const std::string share = share_text(report.progress);
-  log_info("{}{}{}  ne {}  staleness {:.2f}", share, share.empty() ? "" : "  ", numbers(report),
-           metric(report.ne, "{:.4f}"), report.mean_staleness);
+  const bool has_ne = report.loss_of_label != job::Loss::kMse;
+  log_info("{}{}{}{}  staleness {:.2f}", share, share.empty() ? "" : "  ", numbers(report),
+           has_ne ? "  ne " + metric(report.window.ne, "{:.4f}") : "", report.mean_staleness);
 }
 
 std::string describe_summary(const Json& summary, const std::string& path) {
@@ -166,13 +196,11 @@ std::string describe_summary(const Json& summary, const std::string& path) {
                                  summary.value("resumed", false) ? "; resumed, and finished" : "",
                                  format_duration(summary.value("seconds", 0.0)),
                                  number("/examples_per_second", "{:.0f}"));
-  text += fmt::format("train       loss {}  auc {}  ne {}\n", number("/train/loss", "{:.5f}"),
-                      number("/train/auc", "{:.5f}"), number("/train/ne", "{:.4f}"));
+  text += fmt::format("train       {}\n", section_metrics(summary, "/train", /*is_training=*/true));
   if (summary.contains("eval")) {
-    text +=
-        fmt::format("eval        auc {}  logloss {}  ne {}  calibration {} (mean p / mean label)\n",
-                    number("/eval/auc", "{:.5f}"), number("/eval/logloss", "{:.5f}"),
-                    number("/eval/ne", "{:.4f}"), number("/eval/calibration", "{:.4f}"));
+    const bool is_binary = summary["eval"].contains("calibration");
+    text += fmt::format("eval        {}{}\n", section_metrics(summary, "/eval", false),
+                        is_binary ? " (mean p / mean label)" : "");
   }
   if (summary.contains(Json::json_pointer("/eval/gauc"))) {
     text += fmt::format("            gauc {} of {} groups\n", number("/eval/gauc", "{:.5f}"),
@@ -181,9 +209,12 @@ std::string describe_summary(const Json& summary, const std::string& path) {
   if (const Json::json_pointer labels("/eval/labels"); summary.contains(labels)) {
     for (const auto& [name, unused] : summary[labels].items()) {
       const Json::json_pointer at = labels / name;
-      text += fmt::format("            {}: auc {}  logloss {}\n", name,
-                          number((at / "auc").to_string().c_str(), "{:.5f}"),
-                          number((at / "logloss").to_string().c_str(), "{:.5f}"));
+      const bool is_number = summary[at].contains("rmse");
+      const char* const first = is_number ? "rmse" : "auc";
+      const char* const second = is_number ? "mae" : "logloss";
+      text += fmt::format("            {}: {} {}  {} {}\n", name, first,
+                          number((at / first).to_string().c_str(), "{:.5f}"), second,
+                          number((at / second).to_string().c_str(), "{:.5f}"));
     }
   }
   if (summary.contains("early_stopping")) {
@@ -192,15 +223,9 @@ std::string describe_summary(const Json& summary, const std::string& path) {
                         number("/early_stopping/best_value", "{:.5f}"),
                         number("/early_stopping/best_step", "{:.0f}"),
                         early.value("stopped", false) ? "; stopped early" : "");
-    if (summary.contains(Json::json_pointer("/early_stopping/eval/logloss"))) {
-      text += fmt::format(
-          "            auc {}  logloss {}  ne {}  calibration {}: the checkpoint that eval, "
-          "predict "
-          "and export use\n",
-          number("/early_stopping/eval/auc", "{:.5f}"),
-          number("/early_stopping/eval/logloss", "{:.5f}"),
-          number("/early_stopping/eval/ne", "{:.4f}"),
-          number("/early_stopping/eval/calibration", "{:.4f}"));
+    if (const auto eval = early.find("eval"); eval != early.end() && eval->is_object()) {
+      text += fmt::format("            {}: the checkpoint that eval, predict and export use\n",
+                          section_metrics(summary, "/early_stopping/eval", false));
     }
   }
   if (summary.contains("cache")) text += describe_cache(summary["cache"]);

@@ -12,6 +12,7 @@
 #include "satrap/core/error.h"
 #include "satrap/data/schema.h"
 #include "satrap/job/embedding_specs.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/job/table_config.h"
 
 namespace satrap::checkpoint {
@@ -26,9 +27,13 @@ struct PredictionRule {
 
 constexpr const char* kOtherInputs = "the network was trained on inputs read as before";
 constexpr const char* kUntrained = "it gives ids without a row their weights";
+constexpr const char* kOtherOutputs = "the network predicts the label as it was";
 
 constexpr PredictionRule kPredictionRules[] = {
     {"seed", "", true, kUntrained},
+    {"data.schema.label", ".type", false, kOtherOutputs},
+    {"data.schema.label", ".classes", false, kOtherOutputs},
+    {"data.schema.label", ".values", false, kOtherOutputs},
     {"data.schema.label", "", true, ""},  // and labels: check_predictions compares their names
     {"data.schema.weight", "", true, ""},
     {"data.schema.", "", true, kOtherInputs},
@@ -101,6 +106,14 @@ void compare_named(const std::string& key,
   }
 }
 
+std::vector<job::Loss> losses_of(const job::ModelConfig& model, const data::Schema& schema) {
+  std::vector<job::Loss> losses;
+  for (const data::NamedLabelConfig& label : schema.labels) {
+    losses.push_back(job::loss_of(model, label.source));
+  }
+  return losses;
+}
+
 /// Gives both sides the same entries: one for each name that has one on either side, and `default`
 /// if another name uses it.
 template <class Config>
@@ -147,6 +160,9 @@ std::vector<ConfigChange> config_changes(const job::JobConfig& before,
 
   job::JobConfig old = before, now = after;
   old.data.schema_name = now.data.schema_name = "";
+  if (losses_of(before.model, old_schema) == losses_of(after.model, schema)) {
+    old.model.loss = now.model.loss;  // auto, or what it means
+  }
   for (const auto& [config, resolved] : {std::pair{&old, &old_schema}, std::pair{&now, &schema}}) {
     if (config->device == job::JobDevice::kAuto) {
       config->device = job::JobDevice::kCpu;  // before it could be anything else

@@ -10,6 +10,7 @@
 #include "src/dense/gemm.h"
 #include "src/dense/gradient_sum.h"
 #include "src/dense/graph_network.h"
+#include "src/dense/losses.h"
 #include "src/dense/model.h"
 #include "src/dense/onnx.h"
 #include "src/dense/ops.h"
@@ -30,13 +31,15 @@ class Network : public DenseNetwork {
       : shape_(shape),
         pooled_width_(shape.pooled_width()),
         num_labels_(shape.num_labels()),
+        num_outputs_(shape.num_outputs()),
+        losses_(shape),
         optimizer_config_(optimizer),
         precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
         pool_(pool) {
     const Gemm fails_at_the_start(precision);  // if something is missing, not with the first batch
-    logits_ = layout_.add_scratch(num_labels_);
-    dlogits_ = layout_.add_scratch(num_labels_);
+    logits_ = layout_.add_scratch(num_outputs_);
+    dlogits_ = layout_.add_scratch(num_outputs_);
     model_ = make_model(model, shape, layout_);
     state_ = std::make_unique<DenseState>(layout_, optimizer, seed);
     next_buffers_ = AlignedBuffer(layout_.num_buffer_values());
@@ -59,13 +62,14 @@ class Network : public DenseNetwork {
   }
   double learning_rate(std::int64_t step) const override;
   void set_base_rates(std::span<const double> rates) override {
-    state_->set_base_rates(rates, num_labels_);
+    state_->set_output_constants(losses_.constants_of(rates));
   }
   void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
 
   std::span<float> gradient() override { return gradient_->values(); }
   std::span<float> flag_and_first_bucket() override { return gradient_->flag_and_first_bucket(); }
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
+  std::int64_t num_outputs() const override { return num_outputs_; }
   State save() override { return state_->save(); }
   void load(const State& state) override { state_->load(state); }
   std::string to_onnx() override {
@@ -90,7 +94,7 @@ class Network : public DenseNetwork {
     ConstMatrix numeric, pooled;
     const float* labels = nullptr;   // [num_examples, num_labels]
     ConstMatrix weights = {};        // the same
-    float* probabilities = nullptr;  // [num_examples, num_labels]
+    float* probabilities = nullptr;  // [num_examples, num_outputs]
     Matrix grad_pooled;
   };
   Examples examples_of(const DenseInput& input, const FloatMatrix& probabilities) const;
@@ -111,7 +115,8 @@ class Network : public DenseNetwork {
 
   const InputShape shape_;
   const std::int64_t pooled_width_;
-  const std::int64_t num_labels_;
+  const std::int64_t num_labels_, num_outputs_;
+  const Losses losses_;
   const job::DenseOptimizerConfig optimizer_config_;
   const Precision precision_;
   const std::uint64_t dropout_seed_;
@@ -131,7 +136,7 @@ Network::Examples Network::examples_of(const DenseInput& input,
                                        const FloatMatrix& probabilities) const {
   const std::int64_t n = input.num_examples;
   SATRAP_CHECK(n >= 0, "num_examples is ", n);
-  SATRAP_CHECK(n == 0 || probabilities.stride == num_labels_, "probabilities with stride ",
+  SATRAP_CHECK(n == 0 || probabilities.stride == num_outputs_, "probabilities with stride ",
                probabilities.stride);
   const auto matrix = [&](const ConstFloatMatrix& m, std::int64_t cols, const char* what) {
     return ConstMatrix(host_values(m, n, cols, what), n, cols, m.stride);
@@ -139,7 +144,7 @@ Network::Examples Network::examples_of(const DenseInput& input,
   return {.numeric = matrix(input.numeric, shape_.num_numeric, "numeric input"),
           .pooled = matrix(input.pooled, pooled_width_, "pooled input"),
           .labels = nullptr,
-          .probabilities = host_values(probabilities, n, num_labels_, "probabilities"),
+          .probabilities = host_values(probabilities, n, num_outputs_, "probabilities"),
           .grad_pooled = {}};
 }
 
@@ -231,10 +236,10 @@ void Network::forward_backward(const DenseInput& input,
     const Matrix logits = pass.scratch(logits_), dlogits = pass.scratch(dlogits_);
     const Matrix dpooled = examples.grad_pooled.row_range(piece.first, piece.count);
     model_->forward(pass, input_of_piece, logits);
-    const std::int64_t first_label = piece.first * num_labels_;
-    const double loss = binary_cross_entropy(
-        logits, examples.labels + first_label, examples.weights.row_range(piece.first, piece.count),
-        shape_.loss_shift, factor, examples.probabilities + first_label, dlogits);
+    const double loss =
+        losses_.compute(logits, examples.labels + piece.first * num_labels_,
+                        examples.weights.row_range(piece.first, piece.count), factor,
+                        examples.probabilities + piece.first * num_outputs_, dlogits);
     model_->backward(pass, input_of_piece, dlogits, dpooled);
     replica.loss = loss + (piece.is_first ? 0.0 : replica.loss);
     replica.finite = all_finite(dpooled) && (piece.is_first || replica.finite);
@@ -273,7 +278,7 @@ void Network::predict(const DenseInput& input, const FloatMatrix& probabilities)
                    pass.begin({.first_example = piece.first, .num_examples = piece.count});
                    const Matrix logits = pass.scratch(logits_);
                    model_->forward(pass, part(examples, piece), logits);
-                   sigmoid(logits, examples.probabilities + piece.first * num_labels_);
+                   losses_.predict(logits, examples.probabilities + piece.first * num_outputs_);
                  });
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "satrap/core/error.h"
-#include "satrap/core/portable_math.h"
 #include "src/dense/loss_scale.h"
 
 namespace satrap::dense {
@@ -97,15 +96,15 @@ void DenseState::load(const DenseNetwork::State& state) {
   }
 }
 
-void DenseState::set_base_rates(std::span<const double> rates, std::int64_t num_labels) {
-  SATRAP_CHECK(std::ssize(rates) == num_labels, rates.size(), " rates of ", num_labels, " labels");
+void DenseState::set_output_constants(std::span<const double> constants) {
   const auto& biases = layout_.output_biases();
-  for (std::size_t l = 0; l < std::min(rates.size(), biases.size()); ++l) {
-    SATRAP_CHECK(rates[l] > 0.0 && rates[l] < 1.0, "label ", l, " has the mean ", rates[l]);
+  for (std::size_t l = 0; l < biases.size(); ++l) {
     if (!biases[l]) continue;
-    const std::int64_t at = layout_.parameters()[*biases[l]].offset;
-    parameters.span()[static_cast<std::size_t>(at)] =
-        static_cast<float>(portable_log(rates[l] / (1.0 - rates[l])));
+    const Parameter& bias = layout_.parameters()[*biases[l]];
+    const auto size = static_cast<std::size_t>(bias.size());  // above 1 for the classes of a label
+    SATRAP_CHECK(l + size <= constants.size(), constants.size(), " constants for output ", l);
+    float* const values = parameters.data() + bias.offset;
+    for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<float>(constants[l + i]);
   }
 }
 

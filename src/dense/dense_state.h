@@ -32,7 +32,8 @@ class DenseState {
   DenseNetwork::TrainingState save_training_state();
   void load_training_state(const DenseNetwork::TrainingState& state);
   void load_parameters(std::span<const float> values);
-  void set_base_rates(std::span<const double> rates, std::int64_t num_labels);
+  /// The constant part of every logit: [num_outputs].
+  void set_output_constants(std::span<const double> constants);
 
  private:
   // The parts of the state, in their order.

@@ -14,7 +14,8 @@ DeviceBatch::DeviceBatch(backend::Device& device,
       stream_(stream),
       columns_(columns),
       num_numeric_(shape.num_numeric),
-      num_labels_(shape.num_labels()) {}
+      num_labels_(shape.num_labels()),
+      num_outputs_(shape.num_outputs()) {}
 
 ConstMatrix DeviceBatch::numeric(const ConstFloatMatrix& from,
                                  std::int64_t rows,

@@ -32,7 +32,7 @@ class DeviceBatch {
 
   float* factors(std::int64_t rows, std::int64_t cols) { return room(factors_, rows, cols); }
   Matrix probabilities(std::int64_t rows) {
-    return {room(probabilities_, rows, num_labels_), rows, num_labels_};
+    return {room(probabilities_, rows, num_outputs_), rows, num_outputs_};
   }
   double* result() { return reinterpret_cast<double*>(room(result_, 1, 4)); }
 
@@ -57,7 +57,7 @@ class DeviceBatch {
   backend::Device& device_;
   const backend::Stream& stream_;
   const FieldColumns& columns_;
-  const std::int64_t num_numeric_, num_labels_;
+  const std::int64_t num_numeric_, num_labels_, num_outputs_;
   backend::Memory numeric_, pooled_, labels_, weights_, factors_, probabilities_, grad_pooled_,
       result_;
 };

@@ -17,6 +17,7 @@
 #include "src/dense/field_columns.h"
 #include "src/dense/libtorch.h"
 #include "src/dense/loss_scale.h"
+#include "src/dense/losses.h"
 #include "src/dense/model.h"
 #include "src/dense/onnx.h"
 #include "src/dense/recorded_step.h"
@@ -46,6 +47,7 @@ class GraphNetwork : public DenseNetwork {
                                                          : std::string("model.engine: graph")),
         shape_(place == nullptr ? without_device(shape) : shape),
         num_labels_(shape.num_labels()),
+        num_outputs_(shape.num_outputs()),
         optimizer_config_(optimizer),
         precision_(precision),
         dropout_seed_(hash64(seed, 0xD50)),
@@ -62,7 +64,7 @@ class GraphNetwork : public DenseNetwork {
         steps_(device_),
         is_recorded_(model.type != job::ModelType::kTorchScript),
         recordings_(device_, stream_) {
-    build(shape.label_weights);
+    build();
     parameters_.push();
   }
   ~GraphNetwork() override {
@@ -98,6 +100,7 @@ class GraphNetwork : public DenseNetwork {
     return optimizer_config_.lr * optimizer_config_.schedule.factor(step);
   }
   std::int64_t num_parameters() const override { return layout_.num_parameters(); }
+  std::int64_t num_outputs() const override { return num_outputs_; }
 
   State save() override { return fetched().save(); }
   void load(const State& state) override {
@@ -111,7 +114,7 @@ class GraphNetwork : public DenseNetwork {
     change([&] { state_.load_parameters(values); });
   }
   void set_base_rates(std::span<const double> rates) override {
-    change([&] { state_.set_base_rates(rates, num_labels_); });
+    change([&] { state_.set_output_constants(Losses(shape_).constants_of(rates)); });
   }
   std::string to_onnx() override {
     fetched();
@@ -128,7 +131,7 @@ class GraphNetwork : public DenseNetwork {
     shape.device_columns.clear();
     return shape;
   }
-  void build(const std::vector<float>& label_weights);
+  void build();
   ScriptFile script_of(TorchScriptText::Form form);
   DenseState& fetched() {
     parameters_.fetch();
@@ -152,7 +155,7 @@ class GraphNetwork : public DenseNetwork {
 
   const std::string name_;
   const InputShape shape_;
-  const std::int64_t num_labels_;
+  const std::int64_t num_labels_, num_outputs_;
   const job::DenseOptimizerConfig optimizer_config_;
   const Precision precision_;
   const std::uint64_t dropout_seed_;
@@ -189,13 +192,15 @@ ScriptFile GraphNetwork::script_of(TorchScriptText::Form form) {
   return script_file(script, logits, layout_, state_.parameters.span(), state_.buffers.span());
 }
 
-void GraphNetwork::build(const std::vector<float>& label_weights) {
+void GraphNetwork::build() {
   const int gpu = device_.libtorch_gpu();
   const Libtorch& library = gpu < 0 ? libtorch() : libtorch_for_cuda();
   try {
     network_ = library.make_network({.training = script_of(TorchScriptText::Form::kTraining),
                                      .evaluation = script_of(TorchScriptText::Form::kEvaluation),
-                                     .label_weights = label_weights,
+                                     .label_weights = shape_.label_weights,
+                                     .losses = shape_.losses,
+                                     .num_classes = shape_.num_classes,
                                      .loss_shift = shape_.loss_shift,
                                      .optimizer = job::plain_optimizer(optimizer_config_),
                                      .clip_norm = optimizer_config_.clip_norm,
@@ -246,7 +251,7 @@ void GraphNetwork::forward_backward(const DenseInput& input,
   parameters_.begin_gradient();
   const bool is_there = input.pooled.place == backend::Place::kDevice;
   Staging& staging =
-      steps_.begin(n, num_labels_,
+      steps_.begin(n, num_outputs_,
                    shape_.num_numeric + 2 * num_labels_ + (is_there ? 0 : columns_.device_width()));
   double* const result = batch_.result();
   if (n == 0) {
@@ -319,14 +324,14 @@ void GraphNetwork::predict(const DenseInput& input, const FloatMatrix& probabili
   if (n == 0) return;
   device_.use_on_this_thread();
   Staging& staging = steps_.begin_prediction(
-      n * (shape_.num_numeric + columns_.device_width() + num_labels_), stream_);
+      n * (shape_.num_numeric + columns_.device_width() + num_outputs_), stream_);
   const ConstMatrix given = batch_.numeric(input.numeric, n, staging);
   const ConstMatrix rows = batch_.pooled(input.pooled, n, staging);
   const Matrix out = batch_.probabilities(n);
   queue(stream_,
         [=](TensorNetwork& network, void* stream) { network.predict(given, rows, out, stream); });
-  float* const to = host_values(probabilities, n, num_labels_, "probabilities");
-  std::copy_n(steps_.download(out, stream_), n * num_labels_, to);
+  float* const to = host_values(probabilities, n, num_outputs_, "probabilities");
+  std::copy_n(steps_.download(out, stream_), n * num_outputs_, to);
 }
 
 }  // namespace

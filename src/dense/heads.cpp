@@ -1,5 +1,6 @@
 #include "src/dense/heads.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/dense/joined.h"
@@ -20,7 +21,8 @@ Heads::Heads(Layout& layout,
              const std::string& name,
              std::int64_t in,
              const Output& output,
-             MlpOptions options) {
+             MlpOptions options)
+    : width_(std::max<std::int64_t>(1, output.num_classes)) {
   const bool plain = output.num_labels == 1 && output.hidden.empty();
   if (output.heads.has_experts()) {
     experts_.emplace(layout, in, output.num_labels, output.heads, inner(options));
@@ -31,10 +33,11 @@ Heads::Heads(Layout& layout,
     Mlp hidden(layout, head, in, output.hidden, inner(options));
     const std::int64_t width = hidden.out();
     const std::string last = plain ? name : head + "." + std::to_string(output.hidden.size());
-    heads_.push_back({.hidden = std::move(hidden),
-                      .logit = Linear(layout, last, width, 1, /*relu=*/false, Initial::kGlorot),
-                      .output = layout.add_scratch(output.hidden.empty() ? 0 : width),
-                      .doutput = layout.add_scratch(output.hidden.empty() ? 0 : width)});
+    heads_.push_back(
+        {.hidden = std::move(hidden),
+         .logit = Linear(layout, last, width, width_, /*relu=*/false, Initial::kGlorot),
+         .output = layout.add_scratch(output.hidden.empty() ? 0 : width),
+         .doutput = layout.add_scratch(output.hidden.empty() ? 0 : width)});
     layout.set_output_bias(l, heads_.back().logit.bias());
   }
   if (output.num_labels > 1 && !experts_) dx_ = layout.add_scratch(in);
@@ -45,7 +48,7 @@ void Heads::forward(Pass& pass, ConstJoined x, Matrix logits) const {
   for (std::int64_t l = 0; l < std::ssize(heads_); ++l) {
     const Head& head = heads_[static_cast<std::size_t>(l)];
     const ConstJoined in = experts_ ? experts_->output(pass, l) : x;
-    const Matrix logit = logits.columns(l, 1);
+    const Matrix logit = logits.columns(l * width_, width_);
     if (head.hidden.empty()) {
       head.logit.forward(pass, in, logit);
       continue;
@@ -68,7 +71,7 @@ std::string Heads::write(Script& script, const std::string& x) const {
 void Heads::backward(Pass& pass, ConstJoined x, Matrix dlogits, Joined dx) const {
   for (std::int64_t l = std::ssize(heads_); l-- > 0;) {
     const Head& head = heads_[static_cast<std::size_t>(l)];
-    const Matrix dlogit = dlogits.columns(l, 1);
+    const Matrix dlogit = dlogits.columns(l * width_, width_);
     if (experts_) {
       backward(pass, head, experts_->output(pass, l), dlogit, experts_->doutput(pass, l));
     } else if (l + 1 == std::ssize(heads_)) {

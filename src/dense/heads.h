@@ -14,22 +14,25 @@
 
 namespace satrap::dense {
 
-/// The output of a network: a logit per label, each with hidden layers of its own.
+/// The output of a network: a logit per label, each with hidden layers of its own, or one for each
+/// class of the only label.
 struct Output {
   std::int64_t num_labels = 1;
   std::vector<std::int64_t> hidden = {};  // widths
   job::HeadsConfig heads = {};            // what each head reads
+  std::int64_t num_classes = 0;           // 0: there are none
 };
 
 /// Logits [rows, num_labels] from a vector that the labels share: label l has an MLP `head.<l>` of
 /// [hidden..., 1]. It reads the vector, or what Experts make of it for the label. One label without
-/// hidden layers is the linear layer `name`.
+/// hidden layers is the linear layer `name`. The only head of classes has a logit for each.
 ///
 /// Dropout applies to every hidden layer of a head and of an expert, including the last, with draws
 /// of its own. It does not apply to x, whose producer drops out of it, for all labels alike (Top
 /// does).
 ///
-/// Logits are summed in fp32 whatever the precision, with one label or several. The weights of the
+/// Logits are summed in fp32 whatever the precision, with one label or several; those of classes
+/// are a product like that of other layers. The weights of the
 /// logits start in Glorot's range, about 2.4 times that of other layers (bench/journal/tried.md
 /// says what it gains).
 class Heads {
@@ -53,6 +56,7 @@ class Heads {
   };
   void backward(Pass& pass, const Head& head, ConstJoined x, Matrix dlogit, Joined dx) const;
 
+  std::int64_t width_;  // of each head
   std::optional<Experts> experts_;
   std::vector<Head> heads_;
   ScratchId dx_ = 0;  // of one head, if several read x

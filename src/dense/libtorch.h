@@ -8,6 +8,7 @@
 
 #include "satrap/core/half.h"
 #include "satrap/dense/precision.h"
+#include "satrap/job/model_config.h"
 #include "satrap/kernels/dense_update.h"
 #include "src/dense/matrix.h"
 
@@ -24,7 +25,7 @@ class Libtorch;
 
 /// A module, of a user or of a model's Script. That of a user,
 /// torch.jit.save(torch.jit.script(...)), in evaluation mode: forward(numeric, pooled) returns the
-/// logits in fp32, [rows] or [rows, 1], with several labels [rows, labels]. Its parameters are
+/// logits in fp32, [rows] or [rows, 1], with several outputs [rows, outputs]. Its parameters are
 /// trained unless they are frozen (requires_grad False); frozen ones and its buffers do not change.
 class ScriptModule {
  public:
@@ -38,7 +39,7 @@ class ScriptModule {
   class Replica {
    public:
     virtual ~Replica() = default;
-    /// numeric [rows, num_numeric] and pooled [rows, pooled_width] to logits [rows, labels]. With
+    /// numeric [rows, num_numeric] and pooled [rows, pooled_width] to logits [rows, outputs]. With
     /// `training` the graph is kept for backward, which reads numeric and pooled again.
     virtual void forward(ConstMatrix numeric, ConstMatrix pooled, bool training, Matrix logits) = 0;
     /// Sets, or with `accumulate` adds to, the gradient of each parameter; sets that of `pooled`.
@@ -100,7 +101,7 @@ class TensorNetwork {
     ConstMatrix labels;          // [rows, num_labels]
     ConstMatrix weights;         // the same, of losses; without a place those of labels
     ConstMatrix factors;         // [rows, num_factors] of all dropouts
-    Matrix probabilities;        // [rows, num_labels]
+    Matrix probabilities;        // [rows, num_outputs]
     Matrix grad_pooled;          // [rows, pooled_width]
     float loss_examples = 1.0F;  // the gradients are of the mean over these
     double* result = nullptr;    // [2] mean loss, norm of the gradient
@@ -142,17 +143,22 @@ class Libtorch {
   virtual void multiply(const Operand& a, const Operand& b, Bf16* product) const = 0;
 
   virtual std::unique_ptr<ScriptModule> load(const std::string& path,
-                                             std::int64_t num_labels) const = 0;
+                                             std::int64_t num_outputs) const = 0;
   /// The module that the file would have.
   virtual std::unique_ptr<ScriptModule> compile(const ScriptFile& file,
-                                                std::int64_t num_labels) const = 0;
+                                                std::int64_t num_outputs) const = 0;
   /// The file's bytes.
   virtual std::string save(const ScriptFile& file) const = 0;
 
   struct TensorNetworkParts {
-    ScriptFile training, evaluation;  // of the same parameters and buffers
-    std::vector<float> label_weights;
-    float loss_shift = 0.0F;  // as InputShape's
+    ScriptFile training, evaluation;   // of the same parameters and buffers
+    std::vector<float> label_weights;  // these four as InputShape's
+    std::vector<job::Loss> losses;
+    std::int64_t num_classes = 0;
+    float loss_shift = 0.0F;
+    std::int64_t num_outputs() const {
+      return num_classes > 0 ? num_classes : static_cast<std::int64_t>(label_weights.size());
+    }
     DenseOptimizer optimizer;
     double clip_norm = 0.0;  // 0: the gradient is not clipped
     Precision precision = Precision::kFp32;

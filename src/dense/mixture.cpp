@@ -4,23 +4,25 @@
 
 namespace satrap::dense {
 
-void softmax(Matrix x) {
+SoftmaxSum softmax(float* values, std::int64_t n) {
   constexpr double kLeast = -700.0;  // of portable_exp
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    float* row = x.row(r);
-    float most = row[0];
-    for (std::int64_t c = 1; c < x.cols; ++c) most = row[c] > most ? row[c] : most;
-    double sum = 0.0;
-    for (std::int64_t c = 0; c < x.cols; ++c) {
-      const double below = static_cast<double>(row[c] - most);
-      const double power = below < kLeast ? 0.0 : (below <= 0.0 ? portable_exp(below) : below);
-      row[c] = static_cast<float>(power);
-      sum += power;
-    }
-    for (std::int64_t c = 0; c < x.cols; ++c) {
-      row[c] = static_cast<float>(static_cast<double>(row[c]) / sum);
-    }
+  float most = values[0];
+  for (std::int64_t c = 1; c < n; ++c) most = values[c] > most ? values[c] : most;
+  double sum = 0.0;
+  for (std::int64_t c = 0; c < n; ++c) {
+    const double below = static_cast<double>(values[c] - most);
+    const double power = below < kLeast ? 0.0 : (below <= 0.0 ? portable_exp(below) : below);
+    values[c] = static_cast<float>(power);
+    sum += power;
   }
+  for (std::int64_t c = 0; c < n; ++c) {
+    values[c] = static_cast<float>(static_cast<double>(values[c]) / sum);
+  }
+  return {most, sum};
+}
+
+void softmax(Matrix x) {
+  for (std::int64_t r = 0; r < x.rows; ++r) softmax(x.row(r), x.cols);
 }
 
 void softmax_backward(ConstMatrix y, Matrix dy) {

@@ -60,11 +60,18 @@ void check_heads(const job::HeadsConfig& heads, std::int64_t num_labels) {
   }
 }
 
-/// In these models an id's row holds the terms that it adds to the logit, for one label.
+/// In these models an id's row holds the terms that it adds to the logit, for one output.
 void check_labels(const job::ModelConfig& config, const InputShape& shape) {
   check_heads(config.heads, shape.num_labels());
-  if (shape.num_labels() == 1) return;
+  if (shape.num_outputs() == 1) return;
   if (!job::needs_first_order(config.type) && !job::needs_dim_one(config.type)) return;
+  if (shape.num_classes > 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("data.schema.label.classes: model '", word_of(config.type, job::kModelTypes),
+                       "' has one output, got ", shape.num_classes,
+                       " classes: a row of its tables has the weight of an id for one (of classes: "
+                       "dcn_v2, dlrm, ffnn, din, torchscript)"));
+  }
   throw Error(ErrorCode::kInvalidConfig,
               concat("data.schema.labels: model '", word_of(config.type, job::kModelTypes),
                      "' predicts one label, got ", shape.num_labels(),

@@ -22,7 +22,7 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  /// `logits`: [rows, num_labels].
+  /// `logits`: [rows, num_outputs].
   virtual void forward(Pass& pass, const ModelInput& input, Matrix logits) const = 0;
 
   /// After forward on the same pass and input. Gradients of parameters go to the pass. `dlogits`
@@ -33,7 +33,7 @@ class Model {
                         Matrix dpooled) const = 0;
 
   /// The forward pass in evaluation mode, for export; returns the name of the logits
-  /// [rows, num_labels].
+  /// [rows, num_outputs].
   virtual std::string write(Script& script) const = 0;
 
   /// Whether the examples of a batch depend on each other in training (batch normalisation).

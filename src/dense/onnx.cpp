@@ -44,7 +44,7 @@ std::string to_onnx(const Model& model,
   OnnxScript script(layout, parameters, buffers);
   const std::string logits = model.write(script);
   return onnx_library().write(
-      script.graph(logits, shape.num_numeric, shape.pooled_width(), shape.num_labels()));
+      script.graph(logits, shape.num_numeric, shape.pooled_width(), shape.num_outputs()));
 }
 
 }  // namespace satrap::dense

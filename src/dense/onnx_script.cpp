@@ -155,7 +155,7 @@ std::string OnnxScript::repeat(const std::string& x, std::int64_t times) {
 }
 
 std::string OnnxScript::call(std::shared_ptr<const ScriptModule> /*module*/,
-                             std::int64_t /*num_labels*/) {
+                             std::int64_t /*num_outputs*/) {
   throw Error(
       ErrorCode::kInvalidConfig,
       "--network onnx: model 'torchscript' computes what its module says, which satrap does "
@@ -165,9 +165,9 @@ std::string OnnxScript::call(std::shared_ptr<const ScriptModule> /*module*/,
 OnnxGraph OnnxScript::graph(const std::string& result,
                             std::int64_t num_numeric,
                             std::int64_t pooled_width,
-                            std::int64_t num_labels) const {
+                            std::int64_t num_outputs) const {
   OnnxGraph graph{.inputs = {{numeric(), num_numeric}, {"pooled", pooled_width}},
-                  .outputs = {{"logits", num_labels}},
+                  .outputs = {{"logits", num_outputs}},
                   .nodes = nodes_,
                   .initializers = {}};
   graph.nodes.push_back({"Identity", {result}, "logits"});

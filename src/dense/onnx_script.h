@@ -44,13 +44,13 @@ class OnnxScript : public Script {
   std::string reshape(const std::string& x, const std::vector<std::int64_t>& shape) override;
   std::string repeat(const std::string& x, std::int64_t times) override;
   /// Throws Error(kInvalidConfig): a user's module is no graph of satrap's.
-  std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels) override;
+  std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_outputs) override;
 
-  /// The whole graph; its output `logits` is `result`, [rows, num_labels].
+  /// The whole graph; its output `logits` is `result`, [rows, num_outputs].
   OnnxGraph graph(const std::string& result,
                   std::int64_t num_numeric,
                   std::int64_t pooled_width,
-                  std::int64_t num_labels) const;
+                  std::int64_t num_outputs) const;
 
  private:
   std::string concatenated(const std::vector<std::string>& values, std::int64_t dim) override;

@@ -247,53 +247,6 @@ void cross_backward(ConstMatrix x0, ConstMatrix u, ConstMatrix d, Matrix dx0, Ma
   }
 }
 
-namespace {
-
-float probability_of(float logit) {
-  return static_cast<float>(portable_sigmoid(static_cast<double>(logit)));
-}
-
-// log(1 + e^-size), for size >= 0 or NaN, which propagates.
-double softplus_of_minus(double size) {
-  return size < 700.0 ? portable_log1p(portable_exp(-size)) : (size > 0.0 ? 0.0 : size);
-}
-
-}  // namespace
-
-void sigmoid(ConstMatrix logits, float* probabilities) {
-  for (std::int64_t r = 0; r < logits.rows; ++r) {
-    const float* z = logits.row(r);
-    for (std::int64_t c = 0; c < logits.cols; ++c) {
-      *probabilities++ = probability_of(z[c]);
-    }
-  }
-}
-
-double binary_cross_entropy(ConstMatrix logits,
-                            const float* labels,
-                            ConstMatrix weights,
-                            float shift,
-                            float factor,
-                            float* probabilities,
-                            Matrix dlogits) {
-  double loss = 0.0;
-  for (std::int64_t r = 0; r < logits.rows; ++r) {
-    for (std::int64_t c = 0; c < logits.cols; ++c, ++labels, ++probabilities) {
-      const float logit = logits.row(r)[c], z = logit + shift, weight = weights.row(r)[c];
-      const float label = weight == 0.0F ? 0.0F : *labels;
-      // log(1 + e^z) - label z without overflow; NaN and infinity propagate.
-      const float positive = z < 0.0F ? 0.0F : z;
-      const double of_row = static_cast<double>(positive - z * label) +
-                            softplus_of_minus(std::fabs(static_cast<double>(z)));
-      loss += static_cast<double>(weight) * of_row;
-      *probabilities = probability_of(logit);
-      const float p = shift == 0.0F ? *probabilities : probability_of(z);
-      dlogits.row(r)[c] = (p - label) * (factor * weight);
-    }
-  }
-  return loss;
-}
-
 bool all_finite(ConstMatrix x) {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   std::uint32_t bad = 0;

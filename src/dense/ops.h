@@ -103,7 +103,14 @@ void attention_pairs_backward(ConstMatrix query,
                               Matrix dquery,
                               Matrix dkeys);
 
-/// The softmax of each row, in place. A row with a NaN becomes NaN.
+/// The softmax of n values, in place; with a NaN all become NaN. Returns the largest one, and the
+/// sum of the powers e^(value - largest).
+struct SoftmaxSum {
+  float most;
+  double powers;
+};
+SoftmaxSum softmax(float* values, std::int64_t n);
+/// The same of each row.
 void softmax(Matrix x);
 /// dy of y = softmax(x) becomes that of x.
 void softmax_backward(ConstMatrix y, Matrix dy);
@@ -146,20 +153,6 @@ void batch_norm_backward(ConstMatrix xhat,
                          float* dweight,
                          float* dbias,
                          bool accumulate);
-
-/// probabilities [logits.rows, logits.cols] = sigmoid(logits).
-void sigmoid(ConstMatrix logits, float* probabilities);
-/// Binary cross-entropy with logits; labels and probabilities are [logits.rows, logits.cols], and
-/// weights multiply each loss (stride 0: one row of weights for all). Returns the sum over all;
-/// dlogits = (p - label) * factor * weight. A label of weight 0 may be NaN and counts nowhere. The
-/// loss and its p are of logits + shift, the probabilities of the logits.
-double binary_cross_entropy(ConstMatrix logits,
-                            const float* labels,
-                            ConstMatrix weights,
-                            float shift,
-                            float factor,
-                            float* probabilities,
-                            Matrix dlogits);
 
 /// Whether no value is infinite or NaN.
 bool all_finite(ConstMatrix x);

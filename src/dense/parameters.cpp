@@ -34,8 +34,8 @@ ParameterId Layout::add_parameter(std::string name,
 void Layout::set_output_bias(std::int64_t label, ParameterId parameter) {
   const auto at = static_cast<std::size_t>(label);
   output_biases_.resize(std::max(output_biases_.size(), at + 1));
-  SATRAP_CHECK(!output_biases_[at] && parameters_[parameter].size() == 1, "label ", label,
-               ": output bias '", parameters_[parameter].name, "'");
+  SATRAP_CHECK(!output_biases_[at], "label ", label, ": output bias '", parameters_[parameter].name,
+               "' is its second");
   output_biases_[at] = parameter;
 }
 

@@ -45,7 +45,8 @@ class Layout {
   ParameterId add_parameter(std::string name,
                             std::vector<std::int64_t> shape,
                             std::vector<float> values);
-  /// The parameter, a single value, is the constant in the logit of `label`. At most one is.
+  /// The parameter is the constant in the logit of `label`, or in those of its classes. At most one
+  /// is.
   void set_output_bias(std::int64_t label, ParameterId parameter);
 
   BufferId add_buffer(std::string name, std::int64_t size, float initial);

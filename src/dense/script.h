@@ -79,9 +79,10 @@ class Script {
     return x;
   }
 
-  /// The result of a module's own forward(numeric, pooled), as one column per label. The module
+  /// The result of a module's own forward(numeric, pooled), as one column per output. The module
   /// uses the layout's parameters, in their order.
-  virtual std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels) = 0;
+  virtual std::string call(std::shared_ptr<const ScriptModule> module,
+                           std::int64_t num_outputs) = 0;
 
  protected:
   virtual std::string concatenated(const std::vector<std::string>& values, std::int64_t dim) = 0;

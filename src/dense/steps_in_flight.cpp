@@ -22,7 +22,7 @@ std::byte* Staging::take_bytes(std::int64_t bytes) {
 StepsInFlight::StepsInFlight(backend::Device& device)
     : device_(device), steps_{Step(device), Step(device)}, prediction_(device) {}
 
-Staging& StepsInFlight::begin(std::int64_t rows, std::int64_t num_labels, std::int64_t cols) {
+Staging& StepsInFlight::begin(std::int64_t rows, std::int64_t num_outputs, std::int64_t cols) {
   if (num_begun_ - num_finished_ == kMax) {  // nobody wants its result
     oldest().done.wait_until_reached();
     ++num_finished_;
@@ -30,10 +30,10 @@ Staging& StepsInFlight::begin(std::int64_t rows, std::int64_t num_labels, std::i
   ++num_begun_;
   Step& step = newest();
   constexpr std::int64_t kResults = 8;
-  step.staging.begin(bytes_of(rows * (cols + num_labels) + kResults));
+  step.staging.begin(bytes_of(rows * (cols + num_outputs) + kResults));
   step.rows = rows;
-  step.num_labels = num_labels;
-  step.probabilities = step.staging.take<float>(rows * num_labels);
+  step.num_outputs = num_outputs;
+  step.probabilities = step.staging.take<float>(rows * num_outputs);
   step.result = step.staging.take<double>(2);
   step.flag = step.staging.take<float>(2);
   step.number = step.staging.take<float>(1);
@@ -48,7 +48,7 @@ void StepsInFlight::queue_results(const float* probabilities,
   Step& step = newest();
   step.to = to;
   if (step.rows > 0) {
-    device_.copy(step.probabilities, probabilities, bytes_of(step.rows * step.num_labels), stream);
+    device_.copy(step.probabilities, probabilities, bytes_of(step.rows * step.num_outputs), stream);
   }
   device_.copy(step.result, result, 2 * static_cast<std::int64_t>(sizeof(double)), stream);
   queue_flag(flag, stream);
@@ -71,8 +71,8 @@ DenseResult StepsInFlight::finish() {
   step.done.wait_until_reached();
   ++num_finished_;
   if (step.rows > 0) {
-    std::copy_n(step.probabilities, step.rows * step.num_labels,
-                host_values(step.to, step.rows, step.num_labels, "probabilities"));
+    std::copy_n(step.probabilities, step.rows * step.num_outputs,
+                host_values(step.to, step.rows, step.num_outputs, "probabilities"));
   }
   const bool is_finite = step.flag[0] == 0.0F;
   return {.loss = step.result[0],

@@ -41,10 +41,10 @@ class StepsInFlight {
 
   /// The pinned memory of a new step, for `rows` rows of `cols` inputs. Blocks until the step kMax
   /// before it is done.
-  Staging& begin(std::int64_t rows, std::int64_t num_labels, std::int64_t cols);
+  Staging& begin(std::int64_t rows, std::int64_t num_outputs, std::int64_t cols);
 
   /// Queue the way of the step's results to the host: what finish() returns and puts into
-  /// `to`. `probabilities` [rows, num_labels] side by side, `result` and `flag` are on the device.
+  /// `to`. `probabilities` [rows, num_outputs] side by side, `result` and `flag` are on the device.
   void queue_results(const float* probabilities,
                      const FloatMatrix& to,
                      const double* result,
@@ -71,7 +71,7 @@ class StepsInFlight {
     explicit Step(backend::Device& device) : staging(device), done(device) {}
     Staging staging;
     backend::Event done;
-    std::int64_t rows = 0, num_labels = 0;
+    std::int64_t rows = 0, num_outputs = 0;
     FloatMatrix to;
     float* probabilities = nullptr;  // these four are pinned
     double* result = nullptr;

@@ -13,8 +13,8 @@
 namespace satrap::dense {
 
 /// A module with the numbers of `parameters` and `buffers` (flat, as `layout` says) whose
-/// forward(numeric, pooled) computes the model's logits, [rows], or [rows, num_labels] with several
-/// labels, in the format of torch.jit.save.
+/// forward(numeric, pooled) computes the model's logits, [rows], or [rows, num_outputs] with
+/// several outputs, in the format of torch.jit.save.
 std::string to_torchscript(const Model& model,
                            const Layout& layout,
                            std::span<const float> parameters,

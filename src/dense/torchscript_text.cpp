@@ -130,10 +130,10 @@ std::string TorchScriptText::drop(const std::string& x,
 }
 
 std::string TorchScriptText::call(std::shared_ptr<const ScriptModule> module,
-                                  std::int64_t num_labels) {
+                                  std::int64_t num_outputs) {
   module_ = std::move(module);
   return let("self.module.forward(" + numeric() + ", " + pooled() + ").reshape([-1, " +
-             std::to_string(num_labels) + "])");
+             std::to_string(num_outputs) + "])");
 }
 
 std::string TorchScriptText::source(const std::string& result) const {

@@ -51,7 +51,7 @@ class TorchScriptText : public Script {
                    double rate,
                    std::uint64_t stream) override;
   /// The module becomes part of the written one.
-  std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_labels) override;
+  std::string call(std::shared_ptr<const ScriptModule> module, std::int64_t num_outputs) override;
 
   struct Dropout {
     std::int64_t first, width;  // of its factors

@@ -9,8 +9,10 @@ namespace satrap::job {
 
 void EarlyStoppingConfig::visit(ConfigVisitor& v) {
   v.choice("metric", metric, kStoppingMetrics,
-           "Metric of the evaluation data, for several labels of the first. auc and gauc (with "
-           "data.group_by) should rise, the others fall.");
+           "Metric of the evaluation data, for several labels of the first. auc, gauc (with "
+           "data.group_by) and accuracy should rise, the others fall. auc and gauc are of losses "
+           "bce, accuracy of softmax, logloss and ne of both, rmse and mae of mse. The default is "
+           "auc for bce, rmse for mse and logloss for softmax.");
   v.field(
       "patience", patience,
       "End training after this many consecutive evaluations (train.eval_every) without a better "
@@ -76,7 +78,8 @@ void TrainConfig::visit(ConfigVisitor& v) {
   v.field(
       "start_from_average", start_from_average,
       "A new dense network begins with the mean label of the first batch as its prediction: the "
-      "bias of each output starts at the log-odds. Not for type torchscript.");
+      "bias of each output starts at the log-odds, at the mean number, or at the log of a class's "
+      "share. Not for type torchscript.");
   v.field("epochs", epochs, "Passes over the training data.", {.min = 1});
   v.field("max_steps", max_steps, "Stop after this many steps; 0: at the end of the data.",
           {.min = 0});

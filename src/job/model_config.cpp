@@ -155,6 +155,13 @@ void ModelConfig::visit(ConfigVisitor& v) {
       "always computed by libtorch; with graph its module must make its tensors where its inputs "
       "are.",
       {.resume = kOtherTraining});
+  v.choice(
+      "loss", loss, kLosses,
+      "What is made small. bce: binary cross-entropy, of labels of 0 and 1, whose probability is "
+      "predicted. mse: mean squared error, of numbers or of 0 and 1, whose value is predicted. "
+      "softmax: cross-entropy over the `classes` of a label, of which each has a probability. "
+      "auto: "
+      "what each label is says it, also where some are numbers and some 0 and 1.");
 }
 
 void ModelConfig::validate() const {

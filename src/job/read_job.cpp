@@ -6,6 +6,7 @@
 
 #include "satrap/core/error.h"
 #include "satrap/job/config_paths.h"
+#include "satrap/job/label_loss.h"
 
 namespace satrap::job {
 namespace {
@@ -84,6 +85,12 @@ void imply_dim_one(JobConfig& config, const ConfigOrigins& origins) {
   }
 }
 
+/// A label that is not 0 or 1 has no AUC.
+void imply_metric(JobConfig& config, const ConfigOrigins& origins) {
+  if (origins.contains("train.early_stopping.metric")) return;
+  config.train.early_stopping.metric = default_metric(first_loss(config));
+}
+
 /// data.eval: none. What needs evaluations goes with them.
 void leave_out_evaluation(JobConfig& config) {
   config.data.eval.path.clear();
@@ -115,6 +122,7 @@ JobConfig read_job(const std::string& path,
   resolve_paths(config, path, origins);
   data::inline_schema_file(config.data);
   imply_dim_one(config, origins);
+  imply_metric(config, origins);
   if (config.device != JobDevice::kAuto) {
     config = on_device(config.device, config, origins, cluster);
   } else if (const auto problem = problem_on(JobDevice::kCpu, config, origins, cluster)) {

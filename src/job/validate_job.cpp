@@ -13,6 +13,7 @@
 #include "satrap/job/config_place.h"
 #include "satrap/job/interval.h"
 #include "satrap/job/job_config.h"
+#include "satrap/job/label_loss.h"
 
 namespace satrap::job {
 namespace {
@@ -64,7 +65,9 @@ void check_early_stopping(const JobConfig& config, const Place& at) {
   const EarlyStoppingConfig& early = config.train.early_stopping;
   if (!early.is_on()) {
     const EarlyStoppingConfig unset;
-    if (early.metric != unset.metric) fail(".metric", "has no effect without patience");
+    const bool is_unset =
+        early.metric == unset.metric || early.metric == default_metric(first_loss(config));
+    if (!is_unset) fail(".metric", "has no effect without patience");
     if (early.min_delta > unset.min_delta) fail(".min_delta", "has no effect without patience");
     return;
   }
@@ -276,6 +279,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   check_slices(*this, at);
   check_expect(*this, at);
   data::validate(data, origins);
+  with_place(origins, [&] { check_losses(*this); });
   with_place(origins, [&] { model.validate(); });
   with_place(origins, [&] { dense_optimizer.validate(); });
   for (const auto& [name, table] : tables) {

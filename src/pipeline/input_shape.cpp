@@ -5,14 +5,19 @@
 #include <iterator>
 
 #include "satrap/embedding/feature_layout.h"
+#include "satrap/job/label_loss.h"
 
 namespace satrap::pipeline {
 
-dense::InputShape input_shape(const data::Schema& schema, const job::EmbeddingSpecs& specs) {
+dense::InputShape input_shape(const data::Schema& schema,
+                              const job::EmbeddingSpecs& specs,
+                              const job::ModelConfig& model) {
   dense::InputShape shape;
   shape.label_weights.clear();
   for (const data::NamedLabelConfig& label : schema.labels) {
     shape.label_weights.push_back(static_cast<float>(label.weight));
+    shape.losses.push_back(job::loss_of(model, label.source));
+    shape.num_classes = label.source.classes;
   }
   // Negatives that are not read make a label more likely (King, Zeng 2001, "Logistic regression in
   // rare events data", eq. 7).

@@ -24,7 +24,8 @@ void resolve_precision(job::JobConfig& config) {
 
 void check_model(const job::JobConfig& config) {
   const data::Schema schema = data::resolve_schema(config.data);
-  dense::check_model(config.model, input_shape(schema, job::embedding_specs(config, schema)));
+  dense::check_model(config.model,
+                     input_shape(schema, job::embedding_specs(config, schema), config.model));
 }
 
 }  // namespace

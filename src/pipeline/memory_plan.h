@@ -32,7 +32,7 @@ struct BatchNeeds {
   std::int64_t columns = 0;           // pooled, of an example
   std::int64_t device_columns = 0;    // the same, if works keep them and their gradient on the GPU
   std::int64_t ids = 0;               // of an example, at least
-  std::int64_t numbers = 0;           // other inputs and labels of an example
+  std::int64_t numbers = 0;           // other inputs and outputs of an example
   std::int64_t num_parameters = 0;    // of the network; 0: it is not on the GPU
   std::int64_t optimizer_values = 0;  // per parameter
   bool has_libtorch = false;          // computes with memory of its own there

@@ -112,7 +112,7 @@ void plan_gpu_memory(const job::JobConfig& config,
        .columns = shape.device_width,
        .device_columns = keeps_rows ? shape.device_width : 0,
        .ids = std::ssize(shape.field_widths),
-       .numbers = shape.num_numeric + shape.num_labels(),
+       .numbers = shape.num_numeric + shape.num_outputs(),
        .num_parameters = config.uses_graph() ? network.num_parameters() : 0,
        .optimizer_values = (optimizer.uses_first() ? 1 : 0) + (optimizer.uses_second() ? 1 : 0),
        .has_libtorch = config.uses_graph() && device.libtorch_gpu() >= 0,
@@ -176,7 +176,7 @@ Model::Model(const job::JobConfig& config,
         cache_options(config, cluster, cache_bytes, shared, times.get()), *device, pool, cluster,
         device_ranks.get());
   }
-  const dense::InputShape shape = input_shape(schema, specs);
+  const dense::InputShape shape = input_shape(schema, specs, config.model);
   std::optional<dense::DensePlace> place;
   if (stream) place.emplace(*device, *stream, times.get());
   network =

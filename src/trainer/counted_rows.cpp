@@ -1,11 +1,30 @@
 #include "satrap/trainer/counted_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "satrap/core/error.h"
 
 namespace satrap::trainer {
+
+std::span<const float> of_classes(std::span<const float> predictions,
+                                  std::span<const float> labels,
+                                  std::int64_t num_classes,
+                                  std::vector<float>& memory) {
+  if (num_classes == 0) return predictions;
+  const auto width = static_cast<std::size_t>(num_classes);
+  SATRAP_CHECK(predictions.size() == labels.size() * width, predictions.size(), " predictions of ",
+               width, " classes for ", labels.size(), " labels");
+  memory.clear();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::span<const float> classes = predictions.subspan(i * width, width);
+    const auto likeliest = std::ranges::max_element(classes) - classes.begin();
+    memory.push_back(classes[static_cast<std::size_t>(labels[i])]);
+    memory.push_back(static_cast<float>(likeliest));
+  }
+  return memory;
+}
 
 CountedRows::CountedRows(const ScoredRows& all,
                          std::int64_t num_labels,
@@ -18,7 +37,9 @@ CountedRows::CountedRows(const ScoredRows& all,
 
 void CountedRows::select(const ScoredRows& all, std::int64_t num_labels, std::int64_t label) {
   const auto stride = static_cast<std::size_t>(num_labels), first = static_cast<std::size_t>(label);
-  SATRAP_CHECK(all.probabilities.size() == all.labels.size() && all.labels.size() % stride == 0,
+  const bool has_classes = stride == 1 && all.probabilities.size() == 2 * all.labels.size();
+  SATRAP_CHECK((has_classes || all.probabilities.size() == all.labels.size()) &&
+                   all.labels.size() % stride == 0,
                all.probabilities.size(), " predictions and ", all.labels.size(), " values of ",
                num_labels, " labels");
   const std::size_t n = all.labels.size() / stride;
@@ -34,7 +55,10 @@ void CountedRows::select(const ScoredRows& all, std::int64_t num_labels, std::in
   for (std::size_t i = 0; i < n; ++i) {
     if (!all_count_ && !counts(i)) continue;
     if (!all_count_) places_.push_back(i);
-    probabilities_.push_back(all.probabilities[i * stride + first]);
+    const std::size_t width = has_classes ? 2 : 1;
+    for (std::size_t k = 0; k < width; ++k) {
+      probabilities_.push_back(all.probabilities[(i * stride + first) * width + k]);
+    }
     labels_.push_back(all.labels[i * stride + first]);
   }
   rows_ = {probabilities_, labels_, of(all.weights, weights_)};

@@ -12,13 +12,14 @@
 #include "satrap/data/open_rows.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/topic.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/kernels/row_layout.h"
 #include "satrap/pipeline/cluster.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/pipeline/scorer.h"
 #include "satrap/trainer/metrics.h"
 #include "src/trainer/loaded_model.h"
-#include "src/trainer/positive_share.h"
+#include "src/trainer/mean_label.h"
 
 namespace satrap::trainer {
 namespace {
@@ -145,10 +146,10 @@ FirstBatch read_first_batch(const data::Dataset& data, std::int64_t seed, data::
   first.bad_rows = source->stats().bad_rows;
   first.examples = batch.num_examples;
   first.ids = std::ssize(batch.ids);
-  std::vector<PositiveShare> shares(schema.labels.size());
-  add_labels(batch, shares);
+  std::vector<MeanLabel> means(schema.labels.size());
+  add_labels(batch, means);
   for (std::size_t l = 0; l < schema.labels.size(); ++l) {
-    first.positive_shares.emplace_back(schema.labels[l].name, shares[l].value());
+    first.labels.push_back({.config = schema.labels[l], .mean = means[l].value()});
   }
   return first;
 }
@@ -169,9 +170,16 @@ DryRun dry_run(const job::JobConfig& job, const data::Dataset& data) {
     result.tables.push_back({.name = table.name, .dim = table.dim, .row_bytes = layout.row_bytes});
   }
   pipeline::Scorer scorer(model);
-  const CountedRows rows({scorer.score(batch), batch.labels, batch.weights}, schema.num_labels(), 0,
-                         schema.labels.front().source.positive_weight);
-  result.logloss = compute_metrics(rows.rows()).logloss;
+  const data::LabelConfig& label = schema.labels.front().source;
+  std::vector<float> memory;
+  const std::span<const float> scores =
+      of_classes(scorer.score(batch), batch.labels, label.classes, memory);
+  const CountedRows rows({scores, batch.labels, batch.weights}, schema.num_labels(), 0,
+                         label.positive_weight);
+  const job::Loss loss = job::loss_of(config.model, label);
+  const Metrics metrics = compute_metrics(rows.rows(), loss);
+  result.metric = loss == job::Loss::kMse ? "rmse" : "logloss";
+  result.value = loss == job::Loss::kMse ? metrics.rmse : metrics.logloss;
   result.examples_total = source->rows_per_epoch();
   if (result.examples_total <= 0) result.examples_total = estimated_examples(data);
   estimate_tables(*source, batch, model, result);

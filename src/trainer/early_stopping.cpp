@@ -17,6 +17,12 @@ double metric_of(const Evaluation& evaluation, job::StoppingMetric metric) {
       return evaluation.logloss;
     case job::StoppingMetric::kNe:
       return evaluation.ne;
+    case job::StoppingMetric::kRmse:
+      return evaluation.rmse;
+    case job::StoppingMetric::kMae:
+      return evaluation.mae;
+    case job::StoppingMetric::kAccuracy:
+      return evaluation.accuracy;
   }
   return evaluation.auc;  // not reached
 }

@@ -7,6 +7,7 @@
 #include "satrap/core/log.h"
 #include "satrap/data/open_rows.h"
 #include "satrap/data/pass_progress.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/pipeline/scorer.h"
 #include "src/trainer/slices.h"
 
@@ -15,13 +16,14 @@ namespace {
 
 /// The examples of this rank, then of all ranks.
 struct Scored {
-  std::vector<float> probabilities, labels;  // [examples, num_labels]
+  std::vector<float> probabilities, labels;  // as ScoredRows
   std::vector<float> weights;                // [examples], or empty
   std::vector<std::uint64_t> groups;         // likewise
   std::vector<SliceColumn> slices;           // of train.slices
 
-  void add(std::span<const float> scores, const data::Batch& batch) {
-    append(scores, probabilities);
+  void add(std::span<const float> scores, const data::Batch& batch, const data::Schema& schema) {
+    append(of_classes(scores, batch.labels, schema.labels.front().source.classes, memory_),
+           probabilities);
     append(std::span(batch.labels), labels);
     append(std::span(batch.weights), weights);
     append(std::span(batch.groups), groups);
@@ -41,37 +43,34 @@ struct Scored {
   static void append(std::span<T> more, auto& all) {
     all.insert(all.end(), more.begin(), more.end());
   }
+
+  std::vector<float> memory_;
 };
 
 Evaluation evaluate_label(const Scored& scored,
                           const data::Schema& schema,
-                          const job::TrainConfig& train,
+                          const job::JobConfig& job,
                           std::int64_t label) {
   const data::NamedLabelConfig& config = schema.labels[static_cast<std::size_t>(label)];
   const CountedRows counted({scored.probabilities, scored.labels, scored.weights},
                             schema.num_labels(), label, config.source.positive_weight);
   const ScoredRows& rows = counted.rows();
-  const Metrics metrics = compute_metrics(rows);
-  Evaluation evaluation{.examples = metrics.examples,
-                        .auc = metrics.auc,
-                        .logloss = metrics.logloss,
-                        .ne = metrics.ne,
-                        .calibration = metrics.calibration,
-                        .ap = metrics.ap,
-                        .brier = metrics.brier};
-  if (!rows.weights.empty()) evaluation.weight = metrics.weight;
-  if (schema.grouped) {
+  const job::Loss loss = job::loss_of(job.model, config.source);
+  Evaluation evaluation{compute_metrics(rows, loss)};
+  evaluation.loss_of_label = loss;
+  evaluation.is_weighted = !rows.weights.empty();
+  if (schema.grouped && loss == job::Loss::kBce) {
     std::vector<std::uint64_t> memory;
     const auto groups = counted.of(std::span<const std::uint64_t>(scored.groups), memory);
     evaluation.grouped = grouped_auc(groups, rows.probabilities, rows.labels, rows.weights);
-    if (!train.metrics_at.empty()) {
-      evaluation.ranking =
-          grouped_ranking(groups, rows.probabilities, rows.labels, rows.weights, train.metrics_at);
+    if (!job.train.metrics_at.empty()) {
+      evaluation.ranking = grouped_ranking(groups, rows.probabilities, rows.labels, rows.weights,
+                                           job.train.metrics_at);
     }
   }
-  evaluation.reliability = reliability(rows);
+  if (loss == job::Loss::kBce) evaluation.reliability = reliability(rows);
   for (const SliceColumn& column : scored.slices) {
-    evaluation.slices.push_back(column.evaluate(counted));
+    evaluation.slices.push_back(column.evaluate(counted, loss));
   }
   evaluation.label = config.name;
   return evaluation;
@@ -81,18 +80,20 @@ Evaluation evaluate_label(const Scored& scored,
 void take_from_chief(Evaluation& mine,
                      const pipeline::Cluster& cluster,
                      pipeline::RankGroup& ranks) {
-  std::vector<double*> numbers = {&mine.auc,         &mine.logloss, &mine.ne,
-                                  &mine.calibration, &mine.ap,      &mine.brier};
+  std::vector<double*> numbers;
+  const auto add = [&](Metrics& metrics) {
+    for (const NamedMetric& metric : metrics_of(mine.loss_of_label)) {
+      numbers.push_back(&(metrics.*metric.value));
+    }
+  };
+  add(mine);
   if (mine.grouped) numbers.push_back(&mine.grouped->auc);
   for (RankingAt& at : mine.ranking.at) {
     numbers.push_back(&at.ndcg);
     numbers.push_back(&at.recall);
   }
   for (SlicedColumn& column : mine.slices) {
-    for (Slice& slice : column.slices) {
-      Metrics& m = slice.metrics;
-      numbers.insert(numbers.end(), {&m.auc, &m.logloss, &m.ne, &m.calibration});
-    }
+    for (Slice& slice : column.slices) add(slice.metrics);
   }
   std::vector<double> values;
   for (const double* number : numbers) values.push_back(*number);
@@ -129,7 +130,7 @@ std::optional<Evaluation> evaluate_model(const data::Dataset& data,
   data::PassProgress progress("evaluating", source->stats().total_bytes, /*stop=*/nullptr);
   const auto stopped = [&] { return stop != nullptr && stop->load(); };
   while (!stopped() && source->next(batch)) {
-    scored.add(scorer.score(batch), batch);
+    scored.add(scorer.score(batch), batch, schema);
     if (live != nullptr) live->evaluated += batch.num_examples;
     if (live == nullptr) progress.note(source->stats().bytes);
   }
@@ -140,7 +141,7 @@ std::optional<Evaluation> evaluate_model(const data::Dataset& data,
   }
   std::vector<Evaluation> labels;
   for (std::int64_t l = 0; l < schema.num_labels(); ++l) {
-    labels.push_back(evaluate_label(scored, schema, config.train, l));
+    labels.push_back(evaluate_label(scored, schema, config, l));
     if (labels.back().examples == 0 && cluster.is_chief()) {
       log_warning("evaluation: no row counts; all have weight 0, or lack the label '{}'",
                   labels.back().label);

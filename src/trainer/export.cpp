@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kDescriptionFile = "export.json";
-constexpr int kFormat = 3;
+constexpr int kFormat = 4;           // with `prediction` of labels
+constexpr int kFormatOfSigmoid = 3;  // the same without: predictions are sigmoids
 
 /// The output folder, under a temporary name until it is complete.
 class ExportDirectory {
@@ -253,7 +254,7 @@ Exported export_model(const job::JobConfig& config,
   ExportDirectory out(out_path, options.overwrite);
   LoadedModel loaded(config, checkpoint, LoadedModel::Rows::kNone);
   Exported result{.checkpoint = checkpoint.name(), .step = loaded.manifest.step};
-  Json json = {{"format", kFormat},
+  Json json = {{"format", predicts_otherwise(loaded) ? kFormat : kFormatOfSigmoid},
                {"version", SATRAP_VERSION},
                {"checkpoint", checkpoint.name()},
                {"step", loaded.manifest.step},

@@ -1,9 +1,12 @@
 #include "src/trainer/export_description.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "satrap/core/hash.h"
 #include "satrap/embedding/feature_layout.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/table/row_init.h"
 
 namespace satrap::trainer {
@@ -23,11 +26,21 @@ Json text_of(const data::Schema& schema) {
           {"value_rule", text.value_rule}};
 }
 
-/// In the order of the network's outputs.
-Json labels_of(const data::Schema& schema) {
+/// What makes a prediction of a logit.
+const char* prediction_of(job::Loss loss) {
+  return loss == job::Loss::kMse ? "identity" : loss == job::Loss::kSoftmax ? "softmax" : "sigmoid";
+}
+
+/// In the order of the network's outputs; the only label of classes has one for each.
+Json labels_of(const LoadedModel& loaded) {
   Json labels = Json::array();
-  for (const data::NamedLabelConfig& label : schema.labels) {
-    labels.push_back({{"name", label.name}, {"column", label.source.column}});
+  for (const data::NamedLabelConfig& label : loaded.data.schema().labels) {
+    Json& described =
+        labels.emplace_back(Json{{"name", label.name}, {"column", label.source.column}});
+    const job::Loss loss = job::loss_of(loaded.config.model, label.source);
+    if (!predicts_otherwise(loaded)) continue;
+    described["prediction"] = prediction_of(loss);
+    if (label.source.has_classes()) described["classes"] = label.source.class_names();
   }
   return labels;
 }
@@ -134,6 +147,12 @@ Json tables_of(const LoadedModel& loaded) {
 
 }  // namespace
 
+bool predicts_otherwise(const LoadedModel& loaded) {
+  return std::ranges::any_of(loaded.data.schema().labels, [&](const auto& label) {
+    return job::loss_of(loaded.config.model, label.source) != job::Loss::kBce;
+  });
+}
+
 const char* network_file(NetworkFormat format) {
   return format == NetworkFormat::kOnnx ? "dense.onnx" : "dense.pt";
 }
@@ -148,7 +167,7 @@ Json describe_model(const LoadedModel& loaded, NetworkFormat format) {
             {"numeric_width", loaded.data.schema().num_numeric_outputs() + layout.mask_width},
             {"pooled_width", layout.output_width},
             {"output", "logit"}}},
-          {"labels", labels_of(loaded.data.schema())},
+          {"labels", labels_of(loaded)},
           {"text", text_of(loaded.data.schema())},
           {"numeric", numeric_inputs(loaded.data.schema(), loaded.transforms)},
           {"features", features_of(loaded, layout)},

@@ -11,6 +11,9 @@ namespace satrap::trainer {
 /// "labels", "text", "numeric", "features", "tables" (without their files) and "model".
 nlohmann::ordered_json describe_model(const LoadedModel& loaded, NetworkFormat format);
 
+/// Whether predictions are not the sigmoid of every logit: then each label says what they are.
+bool predicts_otherwise(const LoadedModel& loaded);
+
 /// The network's file in the folder.
 const char* network_file(NetworkFormat format);
 

@@ -1,6 +1,7 @@
 #include "satrap/trainer/importance.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "satrap/core/hash.h"
 #include "satrap/data/open_rows.h"
 #include "satrap/data/pass_progress.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/pipeline/scorer.h"
 #include "satrap/trainer/metrics.h"
 #include "src/trainer/loaded_model.h"
@@ -24,22 +26,18 @@ constexpr auto kNumRepetitions = static_cast<std::size_t>(Importance::kRepetitio
 
 bool is_set(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(); }
 
-/// Sums over buffers of what one repetition changes, by weight.
-struct Change {
-  double logloss_rise = 0.0, auc_fall = 0.0;
-};
+/// Sums over buffers of how much worse one repetition makes each metric, by weight.
+using Change = std::array<double, 2>;
 
-MeanInterval interval_of(const std::vector<Change>& changes,
-                         double Change::* member,
-                         double weight) {
+MeanInterval interval_of(const std::vector<Change>& changes, std::size_t metric, double weight) {
   static_assert(Importance::kRepetitions == 5);
   constexpr double kStudentT = 2.7764451051977987;  // 97.5 % with 4 degrees of freedom
   const auto n = static_cast<double>(changes.size());
   double sum = 0.0, squares = 0.0;
-  for (const Change& change : changes) sum += change.*member / weight;
+  for (const Change& change : changes) sum += change[metric] / weight;
   const double mean = sum / n;
   for (const Change& change : changes) {
-    const double off = change.*member / weight - mean;
+    const double off = change[metric] / weight - mean;
     squares += off * off;
   }
   return {.mean = mean, .half_width = kStudentT * std::sqrt(squares / (n - 1.0) / n)};
@@ -51,7 +49,9 @@ class Measurement {
   Measurement(LoadedModel& loaded, const std::atomic<bool>* stop)
       : scorer_(loaded.model),
         num_labels_(loaded.data.schema().num_labels()),
-        positive_weight_(loaded.data.schema().labels.front().source.positive_weight),
+        label_(loaded.data.schema().labels.front().source),
+        loss_(job::loss_of(loaded.config.model, label_)),
+        metrics_(metrics_of_importance(loss_)),
         seed_(static_cast<std::uint64_t>(loaded.config.seed)),
         stop_(stop),
         inputs_(inputs_of(loaded.data.schema())),
@@ -62,29 +62,32 @@ class Measurement {
     const Metrics base = score(buffer, nullptr, {});
     examples_ += base.examples;
     if (base.examples == 0) return;
-    weight_ += base.weight;
-    if (!std::isnan(base.auc)) auc_weight_ += base.weight;
+    for (std::size_t m = 0; m < metrics_.size(); ++m) {
+      if (counts(base, m)) metric_weights_[m] += base.weight;
+    }
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       for (std::size_t r = 0; r < kNumRepetitions && !is_set(stop_); ++r) {
         const Metrics changed = score(buffer, &inputs_[i], permutation(buffer.num_rows(), i, r));
         Change& change = changes_[i][r];
-        change.logloss_rise += base.weight * (changed.logloss - base.logloss);
-        if (!std::isnan(base.auc)) change.auc_fall += base.weight * (base.auc - changed.auc);
+        for (std::size_t m = 0; m < metrics_.size(); ++m) {
+          const double before = base.*metrics_[m].value, now = changed.*metrics_[m].value;
+          const double worse = metrics_[m].rises ? now - before : before - now;
+          if (counts(base, m)) change[m] += base.weight * worse;
+        }
       }
     }
     ++num_buffers_;
   }
 
   Importance result() const {
-    Importance result{.examples = examples_};
+    Importance result{.examples = examples_, .metrics = metrics_};
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      result.inputs.push_back(
-          {.input = inputs_[i].name,
-           .logloss_rise = interval_of(changes_[i], &Change::logloss_rise, weight_),
-           .auc_fall = interval_of(changes_[i], &Change::auc_fall, auc_weight_)});
+      result.inputs.push_back({.input = inputs_[i].name,
+                               .worse = {interval_of(changes_[i], 0, metric_weights_[0]),
+                                         interval_of(changes_[i], 1, metric_weights_[1])}});
     }
     std::ranges::sort(result.inputs, {}, [](const InputImportance& one) {
-      const double rise = one.logloss_rise.mean;
+      const double rise = one.worse[0].mean;
       return std::tuple(std::isnan(rise), std::isnan(rise) ? 0.0 : -rise, one.input);
     });
     return result;
@@ -101,6 +104,10 @@ class Measurement {
     return rows;
   }
 
+  bool counts(const Metrics& base, std::size_t metric) const {
+    return metric == 0 || !std::isnan(base.*metrics_[metric].value);
+  }
+
   /// `input`: what is exchanged; null: nothing.
   Metrics score(const RowBuffer& buffer,
                 const ModelInput* input,
@@ -108,26 +115,32 @@ class Measurement {
     probabilities_.clear();
     labels_.clear();
     weights_.clear();
+    std::vector<float> memory;
     for (std::size_t b = 0; b < buffer.batches().size(); ++b) {
       if (input != nullptr) buffer.exchange(b, *input, from, exchanged_);
       const data::Batch& batch = input != nullptr ? exchanged_ : buffer.batches()[b];
-      const std::span<const float> scores = scorer_.score(batch);
+      const std::span<const float> scores =
+          of_classes(scorer_.score(batch), batch.labels, label_.classes, memory);
       probabilities_.insert(probabilities_.end(), scores.begin(), scores.end());
       labels_.insert(labels_.end(), batch.labels.begin(), batch.labels.end());
       weights_.insert(weights_.end(), batch.weights.begin(), batch.weights.end());
     }
-    return compute_metrics(
-        CountedRows({probabilities_, labels_, weights_}, num_labels_, 0, positive_weight_).rows());
+    const CountedRows counted({probabilities_, labels_, weights_}, num_labels_, 0,
+                              label_.positive_weight);
+    return compute_metrics(counted.rows(), loss_);
   }
 
   pipeline::Scorer scorer_;
   const std::int64_t num_labels_;
-  const double positive_weight_;
+  const data::LabelConfig label_;  // the first
+  const job::Loss loss_;
+  const Importance::Pair metrics_;
   const std::uint64_t seed_;
   const std::atomic<bool>* const stop_;
   const std::vector<ModelInput> inputs_;
   std::vector<std::vector<Change>> changes_;  // [inputs][repetitions]
-  double weight_ = 0.0, auc_weight_ = 0.0;    // of all buffers, and of those with both classes
+  Change metric_weights_ =
+      {};  // of the buffers where each metric is defined: AUC with both classes
   std::int64_t examples_ = 0;
   std::uint64_t num_buffers_ = 0;
   data::Batch exchanged_;
@@ -135,6 +148,18 @@ class Measurement {
 };
 
 }  // namespace
+
+Importance::Pair metrics_of_importance(job::Loss loss) {
+  const WorseMetric logloss = {"logloss", true, &Metrics::logloss};
+  switch (loss) {
+    case job::Loss::kMse:
+      return {WorseMetric{"rmse", true, &Metrics::rmse}, WorseMetric{"mae", true, &Metrics::mae}};
+    case job::Loss::kSoftmax:
+      return {logloss, WorseMetric{"accuracy", false, &Metrics::accuracy}};
+    default:
+      return {logloss, WorseMetric{"auc", false, &Metrics::auc}};
+  }
+}
 
 Importance permutation_importance(const job::JobConfig& config,
                                   const checkpoint::UsedCheckpoint& checkpoint,

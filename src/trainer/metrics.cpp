@@ -60,15 +60,95 @@ void append(std::vector<float>& ring,
   std::ranges::copy(rest.subspan(until_end), ring.begin());
 }
 
+double weight_of(const ScoredRows& rows, std::size_t i) {
+  return rows.weights.empty() ? 1.0 : static_cast<double>(rows.weights[i]);
+}
+
+void add_number_metrics(const ScoredRows& rows, Metrics& metrics) {
+  double squares = 0.0, sizes = 0.0, labels = 0.0, weights = 0.0;
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    const double weight = weight_of(rows, i), label = static_cast<double>(rows.labels[i]);
+    const double off = static_cast<double>(rows.probabilities[i]) - label;
+    squares += weight * off * off;
+    sizes += weight * std::fabs(off);
+    labels += weight * label;
+    weights += weight;
+  }
+  const double mean = labels / weights;
+  double variance = 0.0;
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    const double off = static_cast<double>(rows.labels[i]) - mean;
+    variance += weight_of(rows, i) * off * off;
+  }
+  metrics.weight = weights;
+  metrics.loss = squares / weights;
+  metrics.rmse = std::sqrt(metrics.loss);
+  metrics.mae = sizes / weights;
+  if (variance > 0.0) metrics.r2 = 1.0 - squares / variance;
+}
+
+void add_class_metrics(const ScoredRows& rows, Metrics& metrics) {
+  double loss = 0.0, hits = 0.0, weights = 0.0;
+  bool has_nan = false;
+  std::vector<double> of_class;  // weights
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    const double weight = weight_of(rows, i);
+    const float p = rows.probabilities[2 * i], likeliest = rows.probabilities[2 * i + 1];
+    has_nan = has_nan || std::isnan(p);
+    if (!has_nan) loss -= weight * portable_log(static_cast<double>(std::max(p, kClip)));
+    hits += likeliest == rows.labels[i] ? weight : 0.0;
+    weights += weight;
+    const auto label = static_cast<std::size_t>(rows.labels[i]);
+    of_class.resize(std::max(of_class.size(), label + 1));
+    of_class[label] += weight;
+  }
+  metrics.weight = weights;
+  if (has_nan) return;
+  metrics.loss = metrics.logloss = loss / weights;
+  metrics.accuracy = hits / weights;
+  double base = 0.0;
+  for (const double in_class : of_class) {
+    if (in_class > 0.0) base -= in_class / weights * portable_log(in_class / weights);
+  }
+  if (base > 0.0) metrics.ne = metrics.logloss / base;
+}
+
 }  // namespace
 
-Metrics compute_metrics(const ScoredRows& rows) {
+std::span<const NamedMetric> metrics_of(job::Loss loss) {
+  static constexpr NamedMetric kOfBinary[] = {
+      {"auc", &Metrics::auc}, {"logloss", &Metrics::logloss},
+      {"ne", &Metrics::ne},   {"calibration", &Metrics::calibration},
+      {"ap", &Metrics::ap},   {"brier", &Metrics::brier}};
+  static constexpr NamedMetric kOfNumbers[] = {
+      {"rmse", &Metrics::rmse}, {"mae", &Metrics::mae}, {"r2", &Metrics::r2}};
+  static constexpr NamedMetric kOfClasses[] = {
+      {"accuracy", &Metrics::accuracy}, {"logloss", &Metrics::logloss}, {"ne", &Metrics::ne}};
+  if (loss == job::Loss::kMse) return kOfNumbers;
+  return loss == job::Loss::kSoftmax ? std::span<const NamedMetric>(kOfClasses) : kOfBinary;
+}
+
+std::span<const NamedMetric> slice_metrics_of(job::Loss loss) {
+  const std::span<const NamedMetric> all = metrics_of(loss);
+  return all.first(std::min<std::size_t>(all.size(), 4));
+}
+
+Metrics compute_metrics(const ScoredRows& rows, job::Loss loss) {
   const auto& [probabilities, labels, weights] = rows;
-  SATRAP_CHECK(probabilities.size() == labels.size(), "metrics of ", probabilities.size(),
-               " predictions and ", labels.size(), " labels");
+  const std::size_t num_scores = loss == job::Loss::kSoftmax ? 2 : 1;
+  SATRAP_CHECK(probabilities.size() == num_scores * labels.size(), "metrics of ",
+               probabilities.size(), " predictions and ", labels.size(), " labels");
   Metrics metrics;
   metrics.examples = std::ssize(labels);
   if (labels.empty()) return metrics;
+  if (loss == job::Loss::kMse) {
+    add_number_metrics(rows, metrics);
+    return metrics;
+  }
+  if (loss == job::Loss::kSoftmax) {
+    add_class_metrics(rows, metrics);
+    return metrics;
+  }
   const bool has_nan = std::ranges::any_of(probabilities, [](float p) { return std::isnan(p); });
   const SortedScores sorted =
       has_nan ? SortedScores({}, {}) : SortedScores(probabilities, labels, weights);
@@ -83,7 +163,7 @@ Metrics compute_metrics(const ScoredRows& rows) {
   }
   metrics.weight = sums.weights;
   if (has_nan) return metrics;
-  metrics.logloss = sums.loss / sums.weights;
+  metrics.loss = metrics.logloss = sums.loss / sums.weights;
   metrics.auc = auc(sorted);
   metrics.ap = average_precision(sorted);
   metrics.brier = brier_score(sorted);
@@ -93,38 +173,39 @@ Metrics compute_metrics(const ScoredRows& rows) {
   return metrics;
 }
 
-WindowedMetrics::WindowedMetrics(std::int64_t capacity, std::int64_t num_labels)
+WindowedMetrics::WindowedMetrics(std::int64_t capacity, std::int64_t num_labels, bool has_classes)
     : num_labels_(static_cast<std::size_t>(num_labels)),
+      num_scores_(has_classes ? 2 : num_labels_),
       capacity_(static_cast<std::size_t>(capacity)) {
   SATRAP_CHECK(capacity >= 1, "metric window must hold at least one example, got ", capacity);
 }
 
 void WindowedMetrics::add(ScoredRows rows) {
+  std::size_t n = rows.labels.size() / num_labels_;
   SATRAP_CHECK(
-      rows.probabilities.size() == rows.labels.size() && rows.labels.size() % num_labels_ == 0,
+      rows.probabilities.size() == n * num_scores_ && rows.labels.size() % num_labels_ == 0,
       rows.probabilities.size(), " predictions and ", rows.labels.size(), " values of ",
       num_labels_, " labels");
-  std::size_t n = rows.labels.size() / num_labels_;
   SATRAP_CHECK(n == 0 || (rows.weights.empty() ? weights_.empty() : rows.weights.size() == n),
                rows.weights.size(), " weights of ", n, " examples");
   SATRAP_CHECK(rows.weights.empty() || weights_.size() * num_labels_ == labels_.size(),
                "the first examples had no weights");
   if (n > capacity_) {
     n = capacity_;
-    rows = {rows.probabilities.last(n * num_labels_), rows.labels.last(n * num_labels_),
+    rows = {rows.probabilities.last(n * num_scores_), rows.labels.last(n * num_labels_),
             rows.weights.empty() ? rows.weights : rows.weights.last(n)};
   }
   const std::size_t growth = std::min(n, capacity_ - labels_.size() / num_labels_);
-  append(probabilities_, rows.probabilities, capacity_ * num_labels_, next_ * num_labels_);
+  append(probabilities_, rows.probabilities, capacity_ * num_scores_, next_ * num_scores_);
   append(labels_, rows.labels, capacity_ * num_labels_, next_ * num_labels_);
   append(weights_, rows.weights, capacity_, next_);
   next_ = (next_ + n - growth) % capacity_;
 }
 
-Metrics WindowedMetrics::compute(std::int64_t label, double positive_weight) const {
+Metrics WindowedMetrics::compute(std::int64_t label, double positive_weight, job::Loss loss) const {
   const CountedRows counted({probabilities_, labels_, weights_},
                             static_cast<std::int64_t>(num_labels_), label, positive_weight);
-  return compute_metrics(counted.rows());
+  return compute_metrics(counted.rows(), loss);
 }
 
 }  // namespace satrap::trainer

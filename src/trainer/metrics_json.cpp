@@ -18,15 +18,14 @@ Json count(double value) {
   return is_whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
 
-Json slices_json(const SlicedColumn& column, bool is_weighted) {
+Json slices_json(const SlicedColumn& column, job::Loss loss, bool is_weighted) {
   Json slices = Json::array();
   for (const auto& [value, metrics] : column.slices) {
-    Json& slice = slices.emplace_back(Json{{"value", value ? Json(*value) : Json()},
-                                           {"examples", metrics.examples},
-                                           {"auc", json_number(metrics.auc)},
-                                           {"logloss", json_number(metrics.logloss)},
-                                           {"ne", json_number(metrics.ne)},
-                                           {"calibration", json_number(metrics.calibration)}});
+    Json& slice = slices.emplace_back(
+        Json{{"value", value ? Json(*value) : Json()}, {"examples", metrics.examples}});
+    for (const auto& [name, member] : slice_metrics_of(loss)) {
+      slice[std::string(name)] = json_number(metrics.*member);
+    }
     if (is_weighted) slice["weight"] = metrics.weight;
   }
   return slices;
@@ -38,21 +37,20 @@ nlohmann::ordered_json json_number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-nlohmann::ordered_json metrics_json(const Metrics& m) {
-  return {{"loss", json_number(m.logloss)}, {"auc", json_number(m.auc)},
-          {"ne", json_number(m.ne)},        {"calibration", json_number(m.calibration)},
-          {"ap", json_number(m.ap)},        {"brier", json_number(m.brier)}};
+nlohmann::ordered_json metrics_json(const Metrics& metrics, job::Loss loss) {
+  Json json = {{"loss", json_number(metrics.loss)}};
+  for (const auto& [name, member] : metrics_of(loss)) {
+    if (name != "logloss") json[std::string(name)] = json_number(metrics.*member);
+  }
+  return json;
 }
 
 nlohmann::ordered_json evaluation_json(const Evaluation& e) {
-  Json json = {{"examples", e.examples},
-               {"auc", json_number(e.auc)},
-               {"logloss", json_number(e.logloss)},
-               {"ne", json_number(e.ne)},
-               {"calibration", json_number(e.calibration)},
-               {"ap", json_number(e.ap)},
-               {"brier", json_number(e.brier)}};
-  if (e.weight) json["weight"] = *e.weight;
+  Json json = {{"examples", e.examples}};
+  for (const auto& [name, member] : metrics_of(e.loss_of_label)) {
+    json[std::string(name)] = json_number(e.*member);
+  }
+  if (e.is_weighted) json["weight"] = e.weight;
   if (e.grouped) {
     json["gauc"] = json_number(e.grouped->auc);
     json["groups"] = e.grouped->num_groups;
@@ -63,7 +61,7 @@ nlohmann::ordered_json evaluation_json(const Evaluation& e) {
   }
   if (!e.ranking.at.empty()) json["positive_groups"] = e.ranking.num_groups;
   for (const SlicedColumn& column : e.slices) {
-    json["slices"][column.name] = slices_json(column, e.weight.has_value());
+    json["slices"][column.name] = slices_json(column, e.loss_of_label, e.is_weighted);
   }
   for (const Evaluation& label : e.labels) json["labels"][label.label] = evaluation_json(label);
   return json;
@@ -72,6 +70,7 @@ nlohmann::ordered_json evaluation_json(const Evaluation& e) {
 nlohmann::ordered_json reliability_json(const Evaluation& e) {
   Json labels = Json::array();
   for (const Evaluation& label : e.labels.empty() ? std::vector{e} : e.labels) {
+    if (label.loss_of_label != job::Loss::kBce) continue;
     Json columns = {{"label", label.label},
                     {"examples", Json::array()},
                     {"predicted", Json::array()},
@@ -80,7 +79,7 @@ nlohmann::ordered_json reliability_json(const Evaluation& e) {
       columns["examples"].push_back(bin.examples);
       columns["predicted"].push_back(bin.predicted);
       columns["positives"].push_back(count(bin.positives));
-      if (label.weight) columns["weight"].push_back(bin.weight);
+      if (label.is_weighted) columns["weight"].push_back(bin.weight);
     }
     labels.push_back(std::move(columns));
   }

@@ -1,6 +1,8 @@
 #include "satrap/trainer/predict.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -21,17 +23,19 @@ PredictedRows predict(const job::JobConfig& config,
                                          {.seed = config.seed, .stop = stop, .kept = keep});
   pipeline::Scorer scorer(loaded.model);
   data::Batch batch;
-  std::vector<float> probabilities;
+  std::vector<float> predictions;
+  const auto num_classes = static_cast<std::size_t>(
+      std::max<std::int64_t>(1, loaded.data.schema().labels.front().source.classes));
   PredictedRows result;
   data::PassProgress progress("predicting", source->stats().total_bytes, /*stop=*/nullptr);
   while ((stop == nullptr || !stop->load()) && source->next(batch)) {
     const std::span<const float> scores = scorer.score(batch);
-    probabilities.assign(scores.begin(), scores.end());
-    for (std::size_t i = 0; i < probabilities.size(); ++i) {  // of every row and label
-      const bool usable = !std::isnan(batch.labels[i]);
-      if (!usable) probabilities[i] = std::numeric_limits<float>::quiet_NaN();
+    predictions.assign(scores.begin(), scores.end());
+    for (std::size_t i = 0; i < predictions.size(); ++i) {  // of every row, and label or class
+      const bool usable = !std::isnan(batch.labels[i / num_classes]);
+      if (!usable) predictions[i] = std::numeric_limits<float>::quiet_NaN();
     }
-    take({probabilities, batch.kept});
+    take({predictions, batch.kept});
     progress.note(source->stats().bytes);
     result.rows += batch.num_examples;
   }

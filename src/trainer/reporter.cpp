@@ -8,6 +8,7 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/data/common_files.h"
+#include "satrap/job/label_loss.h"
 #include "satrap/pipeline/stages.h"
 #include "satrap/trainer/run_series.h"
 #include "src/trainer/metrics_json.h"
@@ -26,12 +27,23 @@ Json early_stopping_json(const EarlyStopping& e) {
           {"stopped", e.should_stop()}};
 }
 
+/// "rmse 1.25000, mae 0.50000"
+std::string metrics_text(const Evaluation& e) {
+  if (e.loss_of_label == job::Loss::kBce) {
+    return fmt::format(
+        "auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} (mean p / mean label)", e.auc,
+        e.logloss, e.ne, e.calibration);
+  }
+  std::string text;
+  for (const auto& [metric, member] : metrics_of(e.loss_of_label)) {
+    text += fmt::format("{}{} {:.5f}", text.empty() ? "" : ", ", metric, e.*member);
+  }
+  return text;
+}
+
 /// `name` precedes the metrics.
 void log_evaluation(std::int64_t step, const std::string& name, const Evaluation& e) {
-  log_info(
-      "eval at step {}: {}auc {:.5f}, logloss {:.5f}, ne {:.4f}, calibration {:.4f} (mean p / "
-      "mean label) over {} examples",
-      step, name, e.auc, e.logloss, e.ne, e.calibration, e.examples);
+  log_info("eval at step {}: {}{} over {} examples", step, name, metrics_text(e), e.examples);
   if (const auto& grouped = e.grouped) {
     log_info("eval at step {}: {}gauc {:.5f} of {} groups", step, name, grouped->auc,
              grouped->num_groups);
@@ -47,12 +59,14 @@ void log_evaluation(std::int64_t step, const std::string& name, const Evaluation
 Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t examples)
     : sources_(sources),
       options_(options),
-      window_(sources.config.train.metric_window, sources.dataset.schema().num_labels()),
+      window_(sources.config.train.metric_window,
+              sources.dataset.schema().num_labels(),
+              sources.dataset.schema().labels.front().source.has_classes()),
       watch_(sources.dataset.schema()),
       constant_inputs_(sources.dataset.schema()),
       progress_of_data_(sources.data, sources.timers),
       clock_(job::Interval::parse(sources.config.train.report_every, "train.report_every")),
-      positive_shares_(sources.dataset.schema().labels.size()),
+      mean_labels_(sources.dataset.schema().labels.size()),
       examples_(examples),
       start_(std::chrono::steady_clock::now()) {
   initial_progress_ = std::max(0.0, progress(0));
@@ -60,7 +74,9 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
   if (const auto scale = sources_.network.loss_scale()) told_skipped_steps_ = scale->skipped_steps;
 }
 
-void Reporter::add(const ScoredRows& rows, std::int64_t global_examples) {
+void Reporter::add(ScoredRows rows, std::int64_t global_examples) {
+  const std::int64_t num_classes = sources_.dataset.schema().labels.front().source.classes;
+  rows.probabilities = of_classes(rows.probabilities, rows.labels, num_classes, scores_of_classes_);
   window_.add(rows);
   warn(watch_.add_labels(rows.labels, rows.weights));
   examples_ += global_examples;
@@ -69,7 +85,7 @@ void Reporter::add(const ScoredRows& rows, std::int64_t global_examples) {
 
 void Reporter::look_at(std::int64_t step, const data::Batch& batch) {
   constant_inputs_.add(batch);
-  add_labels(batch, positive_shares_);
+  add_labels(batch, mean_labels_);
   LiveProgress* const live = options_.live;
   if (live == nullptr || !sources_.cluster.is_chief()) return;
   live->phase = LiveProgress::Phase::kTraining;
@@ -90,20 +106,25 @@ void Reporter::warn(const std::vector<std::string>& messages) const {
 
 /// With several labels: the metrics of the first, then those of each under its name.
 Json Reporter::window_json(const Metrics& first) const {
-  Json json = metrics_json(first);
+  Json json = metrics_json(first, loss_of(0));
   const std::vector<data::NamedLabelConfig>& labels = sources_.dataset.schema().labels;
   if (labels.size() == 1) return json;
   Json& by_name = json["labels"];
-  by_name[labels[0].name] = metrics_json(first);
+  by_name[labels[0].name] = metrics_json(first, loss_of(0));
   for (std::size_t l = 1; l < labels.size(); ++l) {
-    by_name[labels[l].name] = metrics_json(window(l));
+    by_name[labels[l].name] = metrics_json(window(l), loss_of(l));
   }
   return json;
 }
 
 Metrics Reporter::window(std::size_t label) const {
   const data::NamedLabelConfig& config = sources_.dataset.schema().labels[label];
-  return window_.compute(static_cast<std::int64_t>(label), config.source.positive_weight);
+  return window_.compute(static_cast<std::int64_t>(label), config.source.positive_weight,
+                         loss_of(label));
+}
+
+job::Loss Reporter::loss_of(std::size_t label) const {
+  return job::loss_of(sources_.config.model, sources_.dataset.schema().labels[label].source);
 }
 
 double Reporter::seconds() const {
@@ -156,10 +177,8 @@ void Reporter::report(std::int64_t step, bool is_due) {
   report.examples = examples_;
   report.seconds = now;
   report.examples_per_second = static_cast<double>(examples_here_ - since.examples_here) / elapsed;
-  report.loss = window.logloss;
-  report.auc = window.auc;
-  report.ne = window.ne;
-  report.calibration = window.calibration;
+  report.loss_of_label = loss_of(0);
+  report.window = window;
   report.is_due = is_due;
   report.progress = progress(step);
   if (report.progress > initial_progress_) {
@@ -230,34 +249,40 @@ void Reporter::report_evaluation(std::int64_t step, const Evaluation& evaluation
   for (const Evaluation& label : evaluation.labels) {
     log_evaluation(step, label.label + " ", label);
   }
-  warn(watch_.add_evaluation(evaluation.auc));
+  warn(watch_.add_evaluation(evaluation.auc));  // NaN where there is none
 }
 
 std::map<std::string, double> Reporter::metrics() const {
   const Metrics window = this->window();
-  std::map<std::string, double> all = {
-      {"train.loss", window.logloss}, {"train.auc", window.auc}, {"train.ne", window.ne}};
+  std::map<std::string, double> all = {{"train.loss", window.loss}};
+  for (const auto& [name, member] : metrics_of(loss_of(0))) {
+    if (name == "auc" || name == "ne") all[concat("train.", name)] = window.*member;
+  }
+  const auto add = [&](const std::string& prefix, const Evaluation& evaluation) {
+    for (const auto& [name, member] : metrics_of(evaluation.loss_of_label).first(2)) {
+      all[concat(prefix, name)] = evaluation.*member;
+    }
+    if (evaluation.grouped) all[prefix + "gauc"] = evaluation.grouped->auc;
+  };
   if (evaluation_) {
-    all["eval.auc"] = evaluation_->auc;
-    all["eval.logloss"] = evaluation_->logloss;
-    if (evaluation_->grouped) all["eval.gauc"] = evaluation_->grouped->auc;
+    add("eval.", *evaluation_);
     for (const Evaluation& label : evaluation_->labels) {
-      const std::string prefix = "eval.labels." + label.label;
-      all[prefix + ".auc"] = label.auc;
-      all[prefix + ".logloss"] = label.logloss;
-      if (label.grouped) all[prefix + ".gauc"] = label.grouped->auc;
+      add("eval.labels." + label.label + ".", label);
     }
   }
   return all;
 }
 
-/// By the label's name; of the examples that this process has trained on.
-Json Reporter::positive_shares_json() const {
-  Json shares = Json::object();
-  for (std::size_t l = 0; l < positive_shares_.size(); ++l) {
-    shares[sources_.dataset.schema().labels[l].name] = json_number(positive_shares_[l].value());
+/// By the names of those labels that are 0 or 1, or of those that are numbers; of the examples that
+/// this process has trained on.
+Json Reporter::mean_labels_json(bool are_numbers) const {
+  Json means = Json::object();
+  for (std::size_t l = 0; l < mean_labels_.size(); ++l) {
+    const data::NamedLabelConfig& label = sources_.dataset.schema().labels[l];
+    const bool is_meant = are_numbers ? label.source.is_number() : label.source.is_binary();
+    if (is_meant) means[label.name] = json_number(mean_labels_[l].value());
   }
-  return shares;
+  return means;
 }
 
 void Reporter::write_summary(std::int64_t step,
@@ -297,7 +322,10 @@ void Reporter::write_summary(std::int64_t step,
     summary["bad_row_reasons"] = sources_.data.bad_row_reasons();
   }
   add_topic(progress_of_data_.topic(), summary);
-  summary["positive_share"] = positive_shares_json();
+  summary["positive_share"] = mean_labels_json(/*are_numbers=*/false);
+  if (const Json means = mean_labels_json(/*are_numbers=*/true); !means.empty()) {
+    summary["mean_label"] = means;
+  }
   summary["constant_inputs"] = constant_inputs_.names();
   if (const auto shared = data::common_files(sources_.dataset); !shared.empty()) {
     summary["eval_reads_training_rows"] = data::describe_common_files(shared);

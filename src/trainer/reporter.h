@@ -18,7 +18,7 @@
 #include "src/trainer/constant_inputs.h"
 #include "src/trainer/data_progress.h"
 #include "src/trainer/early_stopping.h"
-#include "src/trainer/positive_share.h"
+#include "src/trainer/mean_label.h"
 #include "src/trainer/report_clock.h"
 #include "src/trainer/run_directory.h"
 #include "src/trainer/watch.h"
@@ -46,9 +46,9 @@ class Reporter {
   /// `examples`: trained on before this process.
   Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
 
-  /// A finished step: this rank's rows, with predictions made before its update, and the number of
-  /// examples of all ranks.
-  void add(const ScoredRows& rows, std::int64_t global_examples);
+  /// A finished step: this rank's rows, with predictions made before its update, as the network
+  /// gives them, and the number of examples of all ranks.
+  void add(ScoredRows rows, std::int64_t global_examples);
   /// What the ranks have told of their data by a step that is finished.
   void look_at(const pipeline::RankShares& shares) { progress_of_data_.look_at(shares); }
   void add_nonfinite() { ++nonfinite_steps_; }
@@ -102,9 +102,10 @@ class Reporter {
   void warn(const std::vector<std::string>& messages) const;
   /// The share of the whole job that is done; negative: unknown.
   double progress(std::int64_t step, std::int64_t examples_in_flight = 0) const;
-  nlohmann::ordered_json positive_shares_json() const;
+  nlohmann::ordered_json mean_labels_json(bool are_numbers) const;
   nlohmann::ordered_json window_json(const Metrics& first) const;
   Metrics window(std::size_t label = 0) const;
+  job::Loss loss_of(std::size_t label) const;
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
@@ -117,7 +118,8 @@ class Reporter {
   ConstantInputs constant_inputs_;
   DataProgress progress_of_data_;
   ReportClock clock_;
-  std::vector<PositiveShare> positive_shares_;  // [num_labels], of this rank's examples
+  std::vector<MeanLabel> mean_labels_;  // [num_labels], of this rank's examples
+  std::vector<float> scores_of_classes_;
   std::optional<Evaluation> evaluation_;
   std::int64_t examples_;           // in all
   std::int64_t examples_here_ = 0;  // by this process

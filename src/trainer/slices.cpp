@@ -77,14 +77,17 @@ std::vector<std::string> SliceColumn::texts_of(const std::vector<std::uint64_t>&
   return texts;
 }
 
-SlicedColumn SliceColumn::evaluate(const CountedRows& counted) const {
+SlicedColumn SliceColumn::evaluate(const CountedRows& counted, job::Loss loss) const {
   std::vector<std::uint8_t> memory;
   const auto slices = counted.of(std::span<const std::uint8_t>(slices_), memory);
   const ScoredRows& rows = counted.rows();
+  const std::size_t num_scores = loss == job::Loss::kSoftmax ? 2 : 1;
   std::vector<SliceRows> divided(values_.size() + 1);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     SliceRows& slice = divided[slices[i]];
-    slice.probabilities.push_back(rows.probabilities[i]);
+    for (std::size_t k = 0; k < num_scores; ++k) {
+      slice.probabilities.push_back(rows.probabilities[i * num_scores + k]);
+    }
     slice.labels.push_back(rows.labels[i]);
     if (!rows.weights.empty()) slice.weights.push_back(rows.weights[i]);
   }
@@ -95,7 +98,7 @@ SlicedColumn SliceColumn::evaluate(const CountedRows& counted) const {
     if (is_rest && slice.labels.empty()) break;
     column.slices.push_back(
         {.value = is_rest ? std::nullopt : std::optional(values_[s]),
-         .metrics = compute_metrics({slice.probabilities, slice.labels, slice.weights})});
+         .metrics = compute_metrics({slice.probabilities, slice.labels, slice.weights}, loss)});
   }
   return column;
 }

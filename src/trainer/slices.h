@@ -27,7 +27,7 @@ class SliceColumn {
   void gather(pipeline::RankGroup& ranks);
 
   /// Metrics of the slices, the most frequent first. `counted` is of the rows of all ranks.
-  SlicedColumn evaluate(const CountedRows& counted) const;
+  SlicedColumn evaluate(const CountedRows& counted, job::Loss loss) const;
 
  private:
   std::vector<std::string> texts_of(const std::vector<std::uint64_t>& frequent,

@@ -38,7 +38,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       start_(JobStart::decide(config, options, cluster_, directory_)),
       schema_(start_.data.schema()),
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
-      loss_weights_(schema_),
+      loss_weights_(schema_, config_.model),
       model_(config, schema_, cluster_, pool_),
       checkpoints_(config_, cluster_),
       timers_(pipeline::kNumStages),

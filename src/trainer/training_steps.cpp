@@ -13,7 +13,7 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   const data::Batch& batch = work.batch;
   const pipeline::PooledBatch& inputs = work.inputs;
   dense::DenseNetwork& network = *model_.network;
-  work.probabilities.resize(batch.num_examples, batch.num_labels);
+  work.probabilities.resize(batch.num_examples, network.num_outputs());
   work.begin_outputs(model_.tables->access().on_device());
   if (async_dense_) async_dense_->refresh();
   {

@@ -1,6 +1,7 @@
 #include "src/trainer/watch.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,13 +17,19 @@ constexpr const char* kWhatToLookAt =
     "look at the learning rates (tables, dense_optimizer), at train.staleness, and at inputs whose "
     "value never changes or is far from 0";
 
+/// The loss over that of always predicting the mean; NaN where undefined.
+double normalised_loss(const Metrics& metrics) {
+  return std::isnan(metrics.ne) ? 1.0 - metrics.r2 : metrics.ne;
+}
+
 }  // namespace
 
 TrainingWatch::TrainingWatch(const data::Schema& schema)
     : labels_(schema.labels),
       lacks_negatives_(schema.share_of_negatives < 1.0),
       num_positive_(schema.labels.size()),
-      num_negative_(schema.labels.size()) {}
+      num_negative_(schema.labels.size()),
+      first_(schema.labels.size()) {}
 
 std::vector<std::string> TrainingWatch::add_labels(std::span<const float> labels,
                                                    std::span<const float> weights) {
@@ -31,8 +38,12 @@ std::vector<std::string> TrainingWatch::add_labels(std::span<const float> labels
   for (std::size_t i = 0; i < labels.size() && num_examples_ < kFirstExamples; ++i) {
     const std::size_t label = i % labels_.size();
     const bool is_weighed = weights.empty() || weights[i / labels_.size()] > 0.0F;
-    num_positive_[label] += is_weighed && labels[i] > 0.5F ? 1 : 0;
-    num_negative_[label] += is_weighed && labels[i] <= 0.5F ? 1 : 0;
+    const bool counts = is_weighed && !std::isnan(labels[i]);
+    if (counts && num_negative_[label] == 0) first_[label] = labels[i];
+    const bool is_positive =
+        labels_[label].source.is_binary() ? labels[i] > 0.5F : labels[i] != first_[label];
+    num_positive_[label] += counts && is_positive ? 1 : 0;
+    num_negative_[label] += counts && !is_positive ? 1 : 0;
     num_examples_ += label + 1 == labels_.size() ? 1 : 0;
   }
   return num_examples_ < kFirstExamples ? std::vector<std::string>() : end_labels();
@@ -62,9 +73,11 @@ std::string TrainingWatch::describe(std::size_t label) const {
         "so nothing can be learned from it",
         config.name, of, num_examples_);
   }
+  const float value = source.is_binary() ? (is_one ? 1.0F : 0.0F) : first_[label];
   std::string text = fmt::format(
       "label '{}'{} is {} in all of the first {} examples, so nothing can be learned from it",
-      config.name, of, is_one ? 1 : 0, num_examples_);
+      config.name, of, value, num_examples_);
+  if (!source.is_binary()) return text;
   if (!is_one && !source.positive.empty()) {
     return text + fmt::format(": no row has the text of `positive`, \"{}\"",
                               fmt::join(source.positive, "\" or \""));
@@ -86,17 +99,20 @@ std::vector<std::string> TrainingWatch::add_training(const Metrics& window) {
   const std::int64_t num_labelled = num_positive_[0] + num_negative_[0];
   const double rate = static_cast<double>(num_positive_[0]) /
                       static_cast<double>(std::max<std::int64_t>(num_labelled, 1));
-  const double fewer = std::min(rate, 1.0 - rate) * static_cast<double>(window.examples);
-  if (fewer < kEnoughExamples || !(window.ne > 0.0)) return {};
+  const double share = labels_.front().source.is_binary() ? std::min(rate, 1.0 - rate) : 0.5;
+  const double fewer = share * static_cast<double>(window.examples);
+  const double now = normalised_loss(window);
+  if (fewer < kEnoughExamples || !(now > 0.0)) return {};
   last_ = window;
   has_first_ = num_seen_ < 2 * window.examples;
-  if (!(best_.ne <= window.ne)) best_ = window;
-  if (has_risen_ || window.ne <= kRise * best_.ne) return {};
+  if (!(normalised_loss(best_) <= now)) best_ = window;
+  const double best = normalised_loss(best_);
+  if (has_risen_ || now <= kRise * best) return {};
   has_risen_ = true;
   return {fmt::format(
       "the training loss has risen, from {:.4f} to {:.4f} ({:.3f} to {:.3f} times that of always "
       "predicting the mean): {}",
-      best_.logloss, window.logloss, best_.ne, window.ne, kWhatToLookAt)};
+      best_.loss, window.loss, best, now, kWhatToLookAt)};
 }
 
 std::vector<std::string> TrainingWatch::add_evaluation(double auc) {

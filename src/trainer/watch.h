@@ -40,9 +40,11 @@ class TrainingWatch {
 
   const std::vector<data::NamedLabelConfig> labels_;
   const bool lacks_negatives_;
-  std::int64_t num_examples_ = 0;                          // whose labels have been counted
-  std::vector<std::int64_t> num_positive_, num_negative_;  // [num_labels]
-  std::int64_t num_seen_ = 0;                              // in all
+  std::int64_t num_examples_ = 0;  // whose labels have been counted
+  // [num_labels]; of a number or class: those that differ from the first, and the others.
+  std::vector<std::int64_t> num_positive_, num_negative_;
+  std::vector<float> first_;   // [num_labels], once there is one
+  std::int64_t num_seen_ = 0;  // in all
   bool has_judged_labels_ = false, has_risen_ = false, is_behind_ = false;
   bool has_first_ = false;  // the window of last_ has some of the first examples
   Metrics best_, last_;     // of the reports with enough examples

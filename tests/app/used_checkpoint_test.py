@@ -37,7 +37,7 @@ class Checkpoint(CliTest):
                 # That of a whole run is chosen; one that is named needs no word.
                 self.assertEqual(said in evaluated.stderr, name == self.best, evaluated.stderr)
                 predicted = self.succeed("predict", job, "--checkpoint", checkpoint)
-                self.assertIn(f"{name}: 400 probabilities", predicted.stderr)
+                self.assertIn(f"{name}: predictions of 400 rows", predicted.stderr)
                 exported = self.succeed("export", job, "--checkpoint", checkpoint, "--out", self.dir / "model",
                                         "--overwrite")
                 self.assertIn(name, exported.stdout)

@@ -101,6 +101,97 @@ TEST_F(LabelsTest, SomeOfSeveralLabelsMayBeMissing) {
   EXPECT_EQ(read(config).at(0).num_examples, 3);
 }
 
+TEST_F(LabelsTest, ANumberIsAsItIsWritten) {
+  DataConfig config = config_of(
+      "click,buy,n\n1,-2.5,1\n0,1e-3,2\n1,16777217,3\n0,nan,4\n1,inf,5\n0,x,6\n1,4e38,7\n0,true,8\n"
+      "1,0.1,9\n");
+  config.schema.labels[1].source.type = LabelType::kNumber;
+  config.max_bad_rows = "0";
+  const Batch batch = read(config).at(0);
+  EXPECT_EQ(batch.numeric, (Floats{1, 2, 3, 4, 8, 9})) << "inf, text and what is too large are bad";
+  EXPECT_EQ(shown(batch), (Floats{1, -2.5F, 0, 1e-3F, 1, 16777216.0F, 0, -1, 0, 1, 1, 0.1F}));
+}
+
+TEST_F(LabelsTest, TheOnlyNumberMayNotBeMissing) {
+  DataConfig config = config_of("click,n\n3,1\n,2\nnan,3\n-4,4\n");
+  config.schema.labels.pop_back();
+  config.schema.labels[0].source.type = LabelType::kNumber;
+  config.max_bad_rows = "0";
+  EXPECT_EQ(read(config).at(0).labels, (Floats{3, -4}));
+  config.schema.decimal = Decimal::kComma;
+  config.schema.delimiter = ";";
+  config.train.path = {write("comma.csv", "click;n\n1,25;1\n")};
+  config.eval.path.clear();
+  EXPECT_EQ(read(config).at(0).labels, (Floats{1.25F}));
+}
+
+TEST_F(LabelsTest, AClassIsAWholeNumber) {
+  DataConfig config = config_of("click,n\n0,1\n2,2\n3,3\n-1,4\n1.0,5\n0.5,6\nx,7\n,8\n");
+  config.schema.labels.pop_back();
+  config.schema.labels[0].source.classes = 3;
+  config.max_bad_rows = "0";
+  EXPECT_EQ(read(config).at(0).labels, (Floats{0, 2, 1}));
+}
+
+TEST_F(LabelsTest, AClassMayHaveAText) {
+  DataConfig config = config_of("click,n\nred,1\nblue,2\n\"green\",3\npink,4\n,5\nRed,6\n17.0,7\n");
+  config.schema.labels.pop_back();
+  config.schema.labels[0].source.classes = 4;
+  config.schema.labels[0].source.values = {"red", "17", "green", "blue"};
+  config.max_bad_rows = "0";
+  EXPECT_EQ(read(config).at(0).labels, (Floats{0, 3, 2, 1}));
+}
+
+TEST_F(LabelsTest, WhatDoesNotGoWithANumberOrClassesIsRefused) {
+  DataConfig config = config_of("click,buy,n\n1,0,1\n");
+  LabelConfig& label = config.schema.labels[1].source;
+  const auto error_with = [&](const LabelConfig& other) {
+    label = other;
+    return refused(config);
+  };
+  using enum LabelType;
+  EXPECT_TRUE(contains(error_with({.column = "buy", .type = kNumber, .threshold = {3}}),
+                       "data.schema.labels.1.threshold: is for labels of 0 and 1, and does not go "
+                       "with type: number; leave one of them out"));
+  EXPECT_TRUE(contains(error_with({.column = "buy", .type = kNumber, .positive = {"a"}}),
+                       "labels.1.positive: is for labels of 0 and 1"));
+  EXPECT_TRUE(contains(error_with({.column = "buy", .type = kNumber, .positive_weight = 2}),
+                       "labels.1.positive_weight: is for labels of 0 and 1, and does not go with "
+                       "type: number; data.schema.weight names a column of weights"));
+  EXPECT_TRUE(contains(error_with({.column = "buy", .type = kNumber, .classes = 3}),
+                       "labels.1.classes: does not go with type: number"));
+  EXPECT_TRUE(
+      contains(error_with({.column = "buy", .classes = 3}),
+               "labels.1.classes: a label of classes must be the only one, and there are 2"));
+  label = {.column = "buy", .type = kNumber};
+  EXPECT_NO_THROW(validate(config, {}));
+  config.schema.labels.erase(config.schema.labels.begin());
+  LabelConfig& only = config.schema.labels[0].source;
+  const auto error_of_only = [&](const LabelConfig& other) {
+    only = other;
+    return refused(config);
+  };
+  only = {.column = "buy", .classes = 2};
+  EXPECT_NO_THROW(validate(config, {}));
+  only.values = {"a", "b"};
+  EXPECT_NO_THROW(validate(config, {}));
+  EXPECT_TRUE(contains(error_of_only({.column = "buy", .classes = 1}),
+                       "labels.0.classes: must be at least 2"));
+  EXPECT_TRUE(contains(error_of_only({.column = "buy", .classes = 3, .values = {"a", "b"}}),
+                       "labels.0.values: has 2 texts, and `classes` is 3; write classes: 2"));
+  EXPECT_TRUE(contains(error_of_only({.column = "buy", .values = {"a", "b"}}),
+                       "labels.0.values: has no effect without classes; write classes: 2"));
+  EXPECT_TRUE(contains(error_of_only({.column = "buy", .classes = 2, .values = {"1", "1.0"}}),
+                       "labels.0.values: two classes have the text '1'"));
+  EXPECT_TRUE(contains(error_of_only({.column = "buy", .classes = 2, .values = {"", "b"}}),
+                       "labels.0.values: has an empty text"));
+  EXPECT_TRUE(contains(error_of_only({.column = "buy", .classes = 2, .values = {"a\tb", "b"}}),
+                       "labels.0.values: has control characters"));
+  EXPECT_TRUE(
+      contains(error_of_only({.column = "buy", .threshold = {1}, .classes = 2}),
+               "labels.0.threshold: is for labels of 0 and 1, and does not go with classes"));
+}
+
 TEST_F(LabelsTest, TheOnlyLabelMayNotBeMissing) {
   DataConfig config = config_of("click,buy,n\n1,,1\n,1,2\n");
   config.schema.labels.pop_back();

@@ -315,7 +315,7 @@ TEST_F(RowCacheTest, ForgedRowsWithTheRightChecksumAreParsedInstead) {
     BadRows bad;
     for (std::size_t b = 0; b < file.blocks().size(); ++b) {
       rows.clear(std::ssize(schema.raw_numeric), std::ssize(schema.id_columns));
-      file.read(b, rows, bad);
+      file.read(b, schema.labels, rows, bad);
       if (b == 1) change(rows);
       writer->add(rows, bad);
     }

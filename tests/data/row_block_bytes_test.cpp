@@ -30,9 +30,13 @@ RowBlock with_columns_of(const RowBlock& like) {
   return block;
 }
 
+std::vector<NamedLabelConfig> labels_of(const RowBlock& block) {
+  return std::vector<NamedLabelConfig>(static_cast<std::size_t>(block.num_labels));
+}
+
 std::string error_of_reading(const std::vector<std::byte>& bytes, const RowBlock& like) {
   RowBlock block = with_columns_of(like);
-  return error_of([&] { read_block(bytes, block); }, ErrorCode::kCorrupt);
+  return error_of([&] { read_block(bytes, labels_of(like), block); }, ErrorCode::kCorrupt);
 }
 
 TEST(RowBlockBytes, AreReadAsTheRowsThatWereWritten) {
@@ -40,7 +44,7 @@ TEST(RowBlockBytes, AreReadAsTheRowsThatWereWritten) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const RowBlock block = random_block(seed);
     if (seed == 0) read = with_columns_of(block);
-    read_block(bytes_of(block), read);
+    read_block(bytes_of(block), labels_of(block), read);
     expect_equal(read, block);
   }
 }
@@ -49,7 +53,7 @@ TEST(RowBlockBytes, OfNoRowsAndOfOneRow) {
   for (const std::int64_t rows : {0, 1}) {
     const RowBlock block = random_block(7, rows);
     RowBlock read = with_columns_of(block);
-    read_block(bytes_of(block), read);
+    read_block(bytes_of(block), labels_of(block), read);
     expect_equal(read, block);
   }
 }
@@ -58,7 +62,7 @@ TEST(RowBlockBytes, RowsWithoutNumbersOfTheirOwnStayWithoutThem) {
   RowBlock block = random_block(1);
   block.row_numbers.clear();
   RowBlock read = with_columns_of(block);
-  read_block(bytes_of(block), read);
+  read_block(bytes_of(block), labels_of(block), read);
   expect_equal(read, block);
 }
 
@@ -108,12 +112,34 @@ TEST(RowBlockBytes, WithALabelThatIsNeither0Nor1AreAnError) {
   }
 }
 
+TEST(RowBlockBytes, LabelsAreWhatTheirConfigurationAllows) {
+  RowBlock block = random_block(3, 5);
+  std::vector<NamedLabelConfig> labels = labels_of(block);
+  labels[1].source.type = LabelType::kNumber;
+  block.labels[7] = -2.5F;
+  RowBlock read = with_columns_of(block);
+  read_block(bytes_of(block), labels, read);
+  expect_equal(read, block);
+  const auto error = [&](float label) {
+    block.labels[7] = label;
+    return error_of([&] { read_block(bytes_of(block), labels, read); }, ErrorCode::kCorrupt);
+  };
+  EXPECT_TRUE(contains(error(std::numeric_limits<float>::infinity()), "a label is inf"));
+  labels[1].source = {.classes = 3};
+  EXPECT_TRUE(contains(error(3.0F), "a label is 3"));
+  EXPECT_TRUE(contains(error(-1.0F), "a label is -1"));
+  EXPECT_TRUE(contains(error(0.5F), "a label is 0.5"));
+  block.labels[7] = 2.0F;
+  read_block(bytes_of(block), labels, read);
+  EXPECT_EQ(read.labels[7], 2.0F);
+}
+
 TEST(RowBlockBytes, OfSeveralLabelsOneMayBeMissing) {
   RowBlock block = random_block(3, 5);
   ASSERT_GT(block.num_labels, 1);
   block.labels[7] = std::numeric_limits<float>::quiet_NaN();
   RowBlock read = block;
-  read_block(bytes_of(block), read);
+  read_block(bytes_of(block), labels_of(block), read);
   EXPECT_TRUE(std::isnan(read.labels[7]));
   block.num_labels = 1;
   block.labels.resize(static_cast<std::size_t>(block.num_rows));
@@ -157,7 +183,7 @@ TEST(RowBlockBytes, WithChangesAnywhereAreAnErrorOrRows) {
     }
     RowBlock read = with_columns_of(block);
     try {
-      read_block(changed, read);
+      read_block(changed, labels_of(block), read);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
       continue;

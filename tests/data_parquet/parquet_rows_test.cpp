@@ -333,6 +333,37 @@ TEST_F(ParquetRowsTest, BadRowsAreSkippedWithTheirReason) {
                 place + ": row 4: column 'y': the label is missing"}));
 }
 
+TEST_F(ParquetRowsTest, ALabelThatIsANumberIsAsItIsStored) {
+  const Maybe<double> doubles{-2.5, 0.1, 3.0};
+  for (const auto& [values, wanted] :
+       {std::pair{array_of<arrow::DoubleBuilder>(doubles), std::vector{-2.5F, 0.1F, 3.0F}},
+        std::pair{array_of<arrow::FloatBuilder>(Maybe<float>{-2.5F, 0.1F, 1e30F}),
+                  std::vector{-2.5F, 0.1F, 1e30F}},
+        std::pair{int64s({-7, 16777217, 3}), std::vector{-7.0F, 16777216.0F, 3.0F}},
+        std::pair{strings({"-2.5", "0.1", "3"}), std::vector{-2.5F, 0.1F, 3.0F}}}) {
+    ParquetTable({{"y", values}, {"n", int64s({1, 2, 3})}}).write(path_of("x.parquet"));
+    DataConfig config = csv_config(path_of("x.parquet"), {"n"}, {});
+    config.schema.label.type = LabelType::kNumber;
+    const ReadResult result = read(config);
+    ASSERT_EQ(result.rows.size(), 3U);
+    for (std::size_t r = 0; r < 3; ++r) EXPECT_EQ(result.rows[r].label, wanted[r]);
+  }
+}
+
+TEST_F(ParquetRowsTest, ALabelThatIsNoNumberIsBad) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Maybe<double> labels{1.5, std::nan(""), inf, std::nullopt, 1e39, 2.5};
+  ParquetTable({{"y", array_of<arrow::DoubleBuilder>(labels)}, {"n", int64s({1, 2, 3, 4, 5, 6})}})
+      .write(path_of("x.parquet"));
+  DataConfig config = csv_config(path_of("x.parquet"), {"n"}, {});
+  config.schema.label.type = LabelType::kNumber;
+  const ReadResult result = read(config);
+  ASSERT_EQ(result.rows.size(), 2U);
+  EXPECT_EQ(result.rows[0].label, 1.5F);
+  EXPECT_EQ(result.rows[1].label, 2.5F);
+  EXPECT_EQ(result.num_bad, 4);
+}
+
 TEST_F(ParquetRowsTest, NotANumberIsMissingAndInfinityIsBad) {
   const double inf = std::numeric_limits<double>::infinity();
   ParquetTable({{"y", int64s({1, 1})},

@@ -20,6 +20,10 @@ inline Matrix matrix(Floats& values, std::int64_t rows) {
   return {values.data(), rows, std::ssize(values) / rows};
 }
 
+inline ConstMatrix matrix(const Floats& values, std::int64_t rows) {
+  return {values.data(), rows, std::ssize(values) / rows};
+}
+
 /// Small whole numbers, whose sums and products are exact.
 inline Floats whole(std::mt19937_64& random, std::size_t size) {
   Floats values(size);

@@ -62,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Labels,
                          testing::ValuesIn(models_of_several_labels()),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(Experts, Gradient, testing::ValuesIn(models_of_experts()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Losses, Gradient, testing::ValuesIn(models_of_losses()), name_of_case);
 
 TEST(Logistic, AgreesWithPaperAndPencil) {
   ThreadPool pool(1);

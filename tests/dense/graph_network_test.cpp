@@ -24,6 +24,7 @@ std::vector<ModelCase> every_case() {
   std::vector<ModelCase> cases = all_models();
   for (const ModelCase& c : models_of_several_labels()) cases.push_back(c);
   for (const ModelCase& c : models_of_experts()) cases.push_back(c);
+  for (const ModelCase& c : models_of_losses()) cases.push_back(c);
   const std::size_t num_plain = cases.size();
   for (std::size_t i = 0; i < num_plain; ++i) {
     ModelCase c = cases[i];

@@ -103,6 +103,43 @@ inline std::vector<ModelCase> models_of_experts() {
   return models;
 }
 
+/// Models of a number, of numbers beside labels of 0 and 1, and of classes.
+inline std::vector<ModelCase> models_of_losses() {
+  using enum job::Loss;
+  std::vector<ModelCase> models;
+  const auto add = [&](const std::string& name, const std::string& what) -> ModelCase& {
+    for (ModelCase c : all_models()) {
+      if (c.name != name) continue;
+      c.name += "_of_" + what;
+      models.push_back(c);
+    }
+    return models.back();
+  };
+  for (const char* const name : {"logistic", "deepfm", "dlrm", "ffnn_batch_norm"}) {
+    ModelCase& c = add(name, "a_number");
+    c.shape.label_weights = {2.0F};
+    c.shape.losses = {kMse};
+  }
+  for (const char* const name : {"dcn_v2", "ffnn"}) {
+    ModelCase& c = add(name, "mixed_labels");
+    c.model.head = {6, 5};
+    c.shape.label_weights = {1.0F, 0.25F, 3.0F};
+    c.shape.losses = {kBce, kMse, kBce};
+  }
+  ModelCase& mixed = add("dlrm", "mixed_labels");
+  mixed.model.heads = {.type = job::HeadsType::kMmoe, .experts = 3, .layers = {10}};
+  mixed.shape.label_weights = {0.5F, 1.0F};
+  mixed.shape.losses = {kMse, kBce};
+  for (const char* const name : {"dcn_v2", "dlrm", "ffnn_batch_norm", "din"}) {
+    ModelCase& c = add(name, "classes");
+    if (c.model.type == job::ModelType::kDlrm) c.model.head = {8};
+    c.shape.label_weights = {2.0F};
+    c.shape.losses = {kSoftmax};
+    c.shape.num_classes = 5;
+  }
+  return models;
+}
+
 inline bool has_mlp(const ModelCase& c) {
   return c.model.type != job::ModelType::kLogistic && c.model.type != job::ModelType::kFm;
 }
@@ -128,12 +165,24 @@ struct Batch {
     fill(numeric, shape.num_numeric, 1);
     fill(pooled, shape.pooled_width(), 2);
     fill(labels, shape.num_labels(), 3);
-    for (float& label : labels) label = label > 0.4F ? 1.0F : 0.0F;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = label_of(shape, i, labels[i]);
     for (const InputShape::Sequence& sequence : shape.sequences) {
       make_mask(sequence, shape.num_numeric, hash64(seed, 4));
     }
-    probabilities.resize(labels.size());
+    probabilities.resize(static_cast<std::size_t>(num_examples * shape.num_outputs()));
     grad_pooled.resize(pooled.size());
+  }
+
+  /// From a number between -1 and 1.
+  static float label_of(const InputShape& shape, std::size_t i, float random) {
+    if (shape.num_classes > 0) {
+      const auto num_classes = static_cast<float>(shape.num_classes);
+      return std::min(std::floor(0.5F * (random + 1.0F) * num_classes), num_classes - 1.0F);
+    }
+    const bool is_number =
+        !shape.losses.empty() && shape.losses[i % shape.losses.size()] == job::Loss::kMse;
+    if (is_number) return 2.0F * random - 0.5F;
+    return random > 0.4F ? 1.0F : 0.0F;
   }
 
   // Sequences of every length from 0. The values after their ends stay random: nothing may read

@@ -175,56 +175,6 @@ TEST(DenseOps, CrossMultipliesAndAdds) {
   EXPECT_EQ(du, (Floats{2, 30}));
 }
 
-TEST(DenseOps, ProbabilitiesAreSigmoidsWhateverTheLogits) {
-  Floats logits = {0, 1000, -1000, kNan}, p(4);
-  sigmoid(matrix(logits, 2), p.data());
-  EXPECT_EQ(Floats(p.begin(), p.begin() + 3), (Floats{0.5F, 1, 0}));
-  EXPECT_TRUE(std::isnan(p[3]));
-}
-
-TEST(DenseOps, CrossEntropyIsWeightedByColumn) {
-  Floats logits = {0, 0, 1000, -1000}, p(4), dlogits(4, kNan);
-  const Floats labels = {1, 0, 0, 1}, weights = {1, 2};
-  const double loss =
-      binary_cross_entropy(matrix(logits, 2), labels.data(), ConstMatrix(weights.data(), 2, 2, 0),
-                           0, 0.5F, p.data(), matrix(dlogits, 2));
-  EXPECT_DOUBLE_EQ(loss, 3 * std::log(2.0) + 1000 + 2 * 1000);
-  EXPECT_EQ(p, (Floats{0.5F, 0.5F, 1, 0}));
-  EXPECT_EQ(dlogits, (Floats{-0.25F, 0.5F, 0.5F, -1}));
-}
-
-TEST(DenseOps, CrossEntropyIsWeightedByExampleAndLabel) {
-  Floats logits = {0, 3, 1000, -2}, p(4), dlogits(4, kNan);
-  Floats weights = {0.5F, 0, 2, 0};
-  const Floats labels = {1, 1, 0, kNan};  // a missing one has no weight
-  const double loss = binary_cross_entropy(matrix(logits, 2), labels.data(), matrix(weights, 2), 0,
-                                           0.5F, p.data(), matrix(dlogits, 2));
-  EXPECT_DOUBLE_EQ(loss, 0.5 * std::log(2.0) + 2 * 1000);
-  EXPECT_EQ(dlogits, (Floats{-0.125F, 0, 1, 0}));
-  EXPECT_FLOAT_EQ(p[3], 1 / (1 + std::exp(2.0F)));
-}
-
-TEST(DenseOps, CrossEntropyMayBeOfOtherLogitsThanThePredictions) {
-  Floats logits = {-1, 2}, moved = {0.5F, 3.5F}, p(2), dlogits(2), p_moved(2), dmoved(2);
-  const Floats labels = {1, 0}, weights = {1};
-  const ConstMatrix ones(weights.data(), 2, 1, 0);
-  const double loss = binary_cross_entropy(matrix(logits, 2), labels.data(), ones, 1.5F, 0.5F,
-                                           p.data(), matrix(dlogits, 2));
-  EXPECT_EQ(loss, binary_cross_entropy(matrix(moved, 2), labels.data(), ones, 0, 0.5F,
-                                       p_moved.data(), matrix(dmoved, 2)));
-  EXPECT_EQ(dlogits, dmoved);
-  EXPECT_FLOAT_EQ(p[0], 1 / (1 + std::exp(1.0F)));
-  EXPECT_FLOAT_EQ(p[1], 1 / (1 + std::exp(-2.0F)));
-}
-
-TEST(DenseOps, CrossEntropyOfNanIsNan) {
-  Floats logits = {0, kNan}, p(2), dlogits(2);
-  const Floats labels = {1, 1}, weights = {1};
-  EXPECT_TRUE(std::isnan(binary_cross_entropy(matrix(logits, 2), labels.data(),
-                                              ConstMatrix(weights.data(), 1, 2, 0), 0, 1, p.data(),
-                                              matrix(dlogits, 2))));
-}
-
 TEST(DenseOps, OneValueThatIsNotFiniteIsFoundAnywhere) {
   Floats x(3 * 37, std::numeric_limits<float>::max());
   EXPECT_TRUE(all_finite(matrix(x, 3)));

@@ -13,6 +13,7 @@ namespace {
 std::vector<ModelCase> with_models_of_experts() {
   std::vector<ModelCase> cases = all_models();
   for (const ModelCase& c : models_of_experts()) cases.push_back(c);
+  for (const ModelCase& c : models_of_losses()) cases.push_back(c);
   return cases;
 }
 

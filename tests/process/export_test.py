@@ -194,8 +194,9 @@ class Export(unittest.TestCase):
         with unittest.mock.patch.object(Table, "weights_without_row", self.note(Table.weights_without_row)):
             scores = scorer.score(rows)
         self.assertEqual(scores.shape, expected.shape)
-        self.assertLess(np.abs(scores - expected).max(), TOLERANCE)
-        self.assertLess(np.abs(scorer.score(rows[:1]) - expected[:1]).max(), TOLERANCE)
+        tolerance = TOLERANCE * max(1, np.abs(expected).max())
+        self.assertLess(np.abs(scores - expected).max(), tolerance)
+        self.assertLess(np.abs(scorer.score(rows[:1]) - expected[:1]).max(), tolerance)
         if onnx is not None and export.name == "onnx":
             onnx.checker.check_model(export / "dense.onnx", full_check=True)
         return scorer
@@ -277,6 +278,37 @@ class Export(unittest.TestCase):
                 # Stars that are missing make a bad row.
                 scorer = self.compare(job, self.dir / "eval.csv", "data.max_bad_rows=0")
                 self.assertEqual(scorer.labels, ["clicked", "loved"])
+
+    def test_numbers_and_classes(self):
+        (self.dir / "train.csv").write_text(csv_rows(3000, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(300, 80, seed=2))
+        job = self.dir / "job.yaml"
+        one = 'label: {column: clicked, positive: ["yes"]}'
+        stars = '{column: stars, classes: 5, values: ["5", "4", "3", "2", "1"]}'
+        # Those that are missing make a bad row of a job that predicts nothing else.
+        for label, names, functions in [
+                ("label: {column: stars, type: number}", ["stars"], ["identity"]),
+                (f"label: {stars}", ["5", "4", "3", "2", "1"], ["softmax"]),
+                ('labels: [{column: clicked, positive: ["yes"]}, {column: stars, type: number}]', ["clicked", "stars"],
+                 ["sigmoid", "identity"])]:
+            with self.subTest(label=label):
+                text = CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16], head: [8]}")
+                job.write_text(text.replace(one, label).replace("  group_by: session\n", ""))
+                scorer = self.compare(job, self.dir / "eval.csv", "data.max_bad_rows=0")
+                self.assertEqual(scorer.labels, names)
+                about = json.loads((self.dir / FORMATS[0] / "export.json").read_text())
+                self.assertEqual(about["format"], 4)
+                self.assertEqual([label["prediction"] for label in about["labels"]], functions)
+
+    def test_labels_of_0_and_1_are_described_as_before(self):
+        (self.dir / "train.csv").write_text(csv_rows(300, 50, seed=1))
+        (self.dir / "eval.csv").write_text(csv_rows(20, 50, seed=2))
+        job = self.dir / "job.yaml"
+        job.write_text(CSV.format(dir=self.dir, model="{type: ffnn, bottom: [8], top: [16]}"))
+        self.compare(job, self.dir / "eval.csv")
+        about = json.loads((self.dir / FORMATS[0] / "export.json").read_text())
+        self.assertEqual(about["format"], 3)
+        self.assertEqual(about["labels"], [{"name": "clicked", "column": "clicked"}])
 
     def test_adult(self):
         job = SOURCE / "datasets/adult/quickstart.yaml"

@@ -54,6 +54,18 @@ TEST(CountedRows, PositivesMayWeighMore) {
   EXPECT_THAT(CountedRows({p, all}, 2, 1, 10).rows().weights, ElementsAre(1, 10));
 }
 
+TEST(CountedRows, OfClassesHaveTwoNumbersEach) {
+  const Floats predictions{.125F, .25F, .625F, .5F, .5F, 0, .25F, .5F, .25F}, y{1, 0, 2};
+  const Floats w{1, 0, 2};
+  Floats memory{7};
+  const auto scores = of_classes(predictions, y, 3, memory);
+  EXPECT_THAT(scores, ElementsAre(.25F, 2, .5F, 0, .25F, 1)) << "the first of equal classes";
+  EXPECT_THAT(CountedRows({scores, y, w}, 1, 0).rows().probabilities,
+              ElementsAre(.25F, 2, .25F, 1));
+  EXPECT_EQ(of_classes(y, y, 0, memory).data(), y.data());
+  EXPECT_THROW(of_classes(y, y, 3, memory), Error);
+}
+
 TEST(CountedRows, MayBeNone) {
   EXPECT_THAT(CountedRows({Floats{.5F}, Floats{1}, Floats{0}}, 1, 0).rows().labels, IsEmpty());
   EXPECT_THAT(CountedRows({}, 3, 2).rows().labels, IsEmpty());

@@ -18,6 +18,9 @@ Evaluation evaluation_with(job::StoppingMetric metric, double value) {
   evaluation.auc = metric == kAuc ? value : 0.5;
   evaluation.logloss = metric == kLogloss ? value : 0.5;
   evaluation.ne = metric == kNe ? value : 0.5;
+  evaluation.rmse = metric == kRmse ? value : 0.5;
+  evaluation.mae = metric == kMae ? value : 0.5;
+  evaluation.accuracy = metric == kAccuracy ? value : 0.5;
   if (metric == kGauc) evaluation.grouped = {value, 3};
   return evaluation;
 }
@@ -39,6 +42,9 @@ const std::vector<Sequence>& sequences() {
       {"GetsBetterAllTheTime", kAuc, 1, 0.0, {0.5, 0.6, 0.7, 0.8}, 0, 40},
       {"LoglossWantsToFall", kLogloss, 1, 0.0, {0.5, 0.4, 0.3, 0.2}, 0, 40},
       {"NeWantsToFall", kNe, 2, 0.0, {0.9, 0.8, 0.85, 0.81}, 4, 20},
+      {"RmseWantsToFall", kRmse, 1, 0.0, {5.0, 4.0, 4.5}, 3, 20},
+      {"MaeWantsToFall", kMae, 1, 0.0, {5.0, 4.0, 4.5}, 3, 20},
+      {"AccuracyWantsToRise", kAccuracy, 1, 0.0, {0.5, 0.75, 0.625}, 3, 20},
       {"GroupedAucThatFallsStops", kGauc, 2, 0.0, {0.7, 0.6, 0.5, 0.4}, 3, 10},
       {"GroupedAucWantsToRise", kGauc, 1, 0.0, {0.5, 0.6, 0.7}, 0, 30},
       {"AucThatFallsStops", kAuc, 2, 0.0, {0.7, 0.6, 0.5, 0.4}, 3, 10},

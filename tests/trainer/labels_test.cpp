@@ -79,7 +79,7 @@ class LabelsRun : public testing::Test {
                                         const std::string& checkpoint) {
     std::vector<float> all;
     predict(config, {checkpoint}, nullptr, {}, [&](const PredictedLines& lines) {
-      all.insert(all.end(), lines.probabilities.begin(), lines.probabilities.end());
+      all.insert(all.end(), lines.predictions.begin(), lines.predictions.end());
     });
     return all;
   }

@@ -35,7 +35,7 @@ data::Batch batch_of(Floats labels, std::int64_t num_labels, Floats weights = {}
 /// Empty: those of the labels.
 Floats weights_of(const data::Schema& schema, const data::Batch& batch) {
   Floats memory = {-1, -1, -1, -1, -1, -1, -1, -1};
-  const ConstFloatMatrix found = LossWeights(schema).of(batch, memory);
+  const ConstFloatMatrix found = LossWeights(schema, {}).of(batch, memory);
   if (found.data == nullptr) return {};
   EXPECT_EQ(found.data, memory.data());
   EXPECT_EQ(found.rows, batch.num_examples);
@@ -64,7 +64,7 @@ TEST(LossWeights, AMissingLabelHasNone) {
 }
 
 std::vector<double> rates(const data::Schema& schema, const std::vector<data::Batch>& of_ranks) {
-  const LossWeights weights(schema);
+  const LossWeights weights(schema, {});
   std::vector<double> all;
   for (const data::Batch& batch : of_ranks) {
     const std::vector<double> sums = weights.sums_of(batch);
@@ -95,6 +95,28 @@ TEST(LossWeights, OneClassSaysLittle) {
   EXPECT_THAT(rates(schema_of({1}), {}), ElementsAre(DoubleEq(0.5)));
   EXPECT_THAT(rates(schema_of({1, 1}), {batch_of({1, kAbsent, 0, kAbsent}, 2)}),
               ElementsAre(DoubleEq(0.5), DoubleEq(0.5)));
+}
+
+TEST(LossWeights, TheRateOfANumberIsItsMean) {
+  data::Schema schema = schema_of({1, 4});
+  schema.labels[1].source.type = data::LabelType::kNumber;
+  EXPECT_THAT(
+      rates(schema, {batch_of({1, -2.5F, 0, kAbsent}, 2, {1, 3}), batch_of({0, 7.5F}, 2, {3})}),
+      ElementsAre(DoubleEq((1.0 / (7.0 / 3) + 0.5) / 4), DoubleEq(20.0 / 4)));
+  EXPECT_THAT(rates(schema, {}), ElementsAre(DoubleEq(0.5), DoubleEq(0.0)));
+  EXPECT_EQ(weights_of(schema, batch_of({1, -2.5F, 0, kAbsent}, 2, {1, 3})), (Floats{1, 4, 3, 0}));
+}
+
+TEST(LossWeights, TheRatesOfClassesAreTheirShares) {
+  data::Schema schema = schema_of({2});
+  schema.labels[0].source.classes = 3;
+  EXPECT_THAT(rates(schema, {batch_of({0, 2, 2}, 1), batch_of({2}, 1)}),
+              ElementsAre(DoubleEq(1.5 / 5.5), DoubleEq(0.5 / 5.5), DoubleEq(3.5 / 5.5)));
+  // Weights 3 and 1 are 1.5 and a half of an average example.
+  EXPECT_THAT(rates(schema, {batch_of({0, 1}, 1, {3, 1})}),
+              ElementsAre(DoubleEq(2.0 / 3.5), DoubleEq(1.0 / 3.5), DoubleEq(0.5 / 3.5)));
+  EXPECT_THAT(rates(schema, {}),
+              ElementsAre(DoubleEq(1.0 / 3), DoubleEq(1.0 / 3), DoubleEq(1.0 / 3)));
 }
 
 }  // namespace

@@ -11,20 +11,38 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Evaluation evaluation(const std::string& label, double auc) {
-  return {.examples = 4,
-          .auc = auc,
-          .logloss = 0.5,
-          .ne = 0.75,
-          .calibration = 1.0,
-          .ap = 0.25,
-          .brier = 0.125,
-          .label = label};
+  Evaluation e{Metrics{.examples = 4,
+                       .auc = auc,
+                       .logloss = 0.5,
+                       .ne = 0.75,
+                       .calibration = 1.0,
+                       .ap = 0.25,
+                       .brier = 0.125}};
+  e.label = label;
+  return e;
 }
 
 TEST(MetricsJson, WhatIsUndefinedIsNull) {
-  const Json written = metrics_json({.auc = Metrics::kUndefined, .logloss = 0.5});
+  const Json written = metrics_json({.auc = Metrics::kUndefined, .loss = 0.5}, job::Loss::kBce);
   EXPECT_EQ(written["loss"], 0.5);
   EXPECT_TRUE(written["auc"].is_null());
+}
+
+TEST(MetricsJson, AreThoseOfTheLoss) {
+  const Metrics number{.loss = 4.0, .rmse = 2.0, .mae = 1.5, .r2 = 0.25};
+  EXPECT_EQ(metrics_json(number, job::Loss::kMse),
+            Json::parse(R"({"loss": 4.0, "rmse": 2.0, "mae": 1.5, "r2": 0.25})"));
+  const Metrics classes{.logloss = 0.5, .ne = 0.75, .loss = 0.5, .accuracy = 0.875};
+  EXPECT_EQ(metrics_json(classes, job::Loss::kSoftmax),
+            Json::parse(R"({"loss": 0.5, "accuracy": 0.875, "ne": 0.75})"));
+  Evaluation e{number};
+  e.examples = 3;
+  e.loss_of_label = job::Loss::kMse;
+  e.slices = {{.name = "country", .slices = {{.value = "DE", .metrics = number}}}};
+  EXPECT_EQ(evaluation_json(e),
+            Json::parse(R"({"examples": 3, "rmse": 2.0, "mae": 1.5, "r2": 0.25, "slices":
+              {"country": [{"value": "DE", "examples": 0, "rmse": 2.0, "mae": 1.5, "r2": 0.25}]}})"));
+  EXPECT_EQ(reliability_json(e), Json::array());
 }
 
 TEST(EvaluationJson, GroupsAndLabelsStandWhereTheyAre) {
@@ -78,12 +96,14 @@ TEST(EvaluationJson, HasTheSlicesOfEachColumn) {
       {"value": null, "examples": 1, "auc": null, "logloss": 0.25, "ne": null,
        "calibration": null}]})"));
   e.weight = 5.0;
+  e.is_weighted = true;
   EXPECT_EQ(evaluation_json(e)["slices"]["country"][1]["weight"], 2.0);
 }
 
 TEST(EvaluationJson, SaysWhatExamplesWeighWhereTheyHaveWeights) {
   Evaluation e = evaluation("", 0.5);
   e.weight = 5.5;
+  e.is_weighted = true;
   e.reliability = {{.examples = 4, .predicted = 0.75, .positives = 1.5, .weight = 5.5}};
   EXPECT_EQ(evaluation_json(e)["weight"], 5.5);
   EXPECT_EQ(reliability_json(e)[0]["weight"], Json::array({5.5}));

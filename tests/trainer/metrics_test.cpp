@@ -177,6 +177,62 @@ TEST(Metrics, RefusesWrongSizesAndFractionalLabels) {
   EXPECT_THROW(WindowedMetrics(0), Error);
 }
 
+TEST(Metrics, OfNumbersAreRootAndMeanOfTheirErrors) {
+  // Errors 1, -2, 0 with weights 1, 2, 1.
+  const Metrics m =
+      compute_metrics({Floats{3, 2, 8}, Floats{2, 4, 8}, Floats{1, 2, 1}}, job::Loss::kMse);
+  EXPECT_EQ(m.examples, 3);
+  EXPECT_DOUBLE_EQ(m.weight, 4.0);
+  EXPECT_DOUBLE_EQ(m.loss, 9.0 / 4);
+  EXPECT_DOUBLE_EQ(m.rmse, 1.5);
+  EXPECT_DOUBLE_EQ(m.mae, 5.0 / 4);
+  // The mean label is 4.5, and the squares from it are 6.25 + 2 * 0.25 + 12.25.
+  EXPECT_DOUBLE_EQ(m.r2, 1 - 9.0 / 19);
+  EXPECT_TRUE(std::isnan(m.auc) && std::isnan(m.logloss));
+}
+
+TEST(Metrics, OfEqualNumbersHaveNoR2) {
+  const Metrics m = compute_metrics({Floats{1, 2}, Floats{5, 5}}, job::Loss::kMse);
+  EXPECT_TRUE(std::isnan(m.r2));
+  EXPECT_DOUBLE_EQ(m.mae, 3.5);
+  EXPECT_TRUE(std::isnan(compute_metrics({}, job::Loss::kMse).rmse));
+  EXPECT_TRUE(
+      std::isnan(compute_metrics({Floats{std::nanf(""), 1}, Floats{1, 2}}, job::Loss::kMse).rmse));
+}
+
+TEST(Metrics, OfClassesCountTheLikeliestAndTheEntropy) {
+  // The label's probability, and the likeliest class.
+  const Metrics m = compute_metrics(
+      {Floats{.5F, 2, .25F, 0, .125F, 2}, Floats{2, 1, 1}, Floats{1, 2, 1}}, job::Loss::kSoftmax);
+  EXPECT_EQ(m.examples, 3);
+  EXPECT_DOUBLE_EQ(m.weight, 4.0);
+  EXPECT_DOUBLE_EQ(m.accuracy, .25);
+  const double logloss = (std::log(2) + 2 * std::log(4) + std::log(8)) / 4;
+  EXPECT_NEAR(m.logloss, logloss, 1e-12);
+  EXPECT_EQ(m.loss, m.logloss);
+  EXPECT_NEAR(m.ne, logloss / -(.25 * std::log(.25) + .75 * std::log(.75)), 1e-12);
+}
+
+TEST(Metrics, OfOneClassHaveNoNe) {
+  const Metrics m = compute_metrics({Floats{0, 1, 1, 2}, Floats{2, 2}}, job::Loss::kSoftmax);
+  EXPECT_TRUE(std::isnan(m.ne));
+  EXPECT_DOUBLE_EQ(m.accuracy, .5);
+  EXPECT_NEAR(m.logloss, std::log(0x1.0p23) / 2, 1e-9) << "clipped";
+  const Metrics nan = compute_metrics({Floats{std::nanf(""), 0}, Floats{0}}, job::Loss::kSoftmax);
+  EXPECT_TRUE(std::isnan(nan.logloss) && std::isnan(nan.accuracy));
+  EXPECT_THROW(compute_metrics({Floats{.5F}, Floats{0}}, job::Loss::kSoftmax), Error);
+}
+
+TEST(WindowedMetrics, OfClassesForgetTheOldestExamples) {
+  WindowedMetrics window(2, 1, /*has_classes=*/true);
+  window.add({Floats{.5F, 2, .25F, 0}, Floats{2, 1}});
+  window.add({Floats{.125F, 1}, Floats{1}});
+  const Metrics m = window.compute(0, 1.0, job::Loss::kSoftmax);
+  EXPECT_EQ(m.examples, 2);
+  EXPECT_DOUBLE_EQ(m.accuracy, .5);
+  EXPECT_NEAR(m.logloss, (std::log(4) + std::log(8)) / 2, 1e-12);
+}
+
 TEST(WindowedMetrics, ForgetsTheOldestExamples) {
   WindowedMetrics window(3);
   window.add({Floats{.1F, .8F}, Floats{1, 1}});

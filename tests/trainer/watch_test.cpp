@@ -73,15 +73,50 @@ TEST(TrainingWatch, LooksOnlyAtLabelsThatCount) {
                           HasSubstr("label 'like' is missing or has weight 0 in all")));
 }
 
-Metrics window(double loss, double auc, std::int64_t examples = 1000) {
-  return {.examples = examples, .auc = auc, .logloss = loss, .ne = 2.0 * loss, .calibration = 1.0};
-}
-
 /// Labels of which a quarter is 1.
 std::vector<float> labels(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; i += 4) values[i] = 1.0F;
   return values;
+}
+
+TEST(TrainingWatch, NamesANumberOrClassThatNeverChanges) {
+  data::LabelConfig number{.column = "price", .type = data::LabelType::kNumber};
+  EXPECT_THAT(said_of(number, 2.5F, 20),
+              ElementsAre("label 'price' is 2.5 in all of the first 20 examples, so nothing can be "
+                          "learned from it"));
+  EXPECT_THAT(said_of({.column = "kind", .classes = 3}, 2.0F, 20),
+              ElementsAre(HasSubstr("label 'kind' is 2 in all of the first 20 examples")));
+  TrainingWatch watch(schema_of({number}));
+  watch.add_labels(std::vector<float>{std::nanf(""), 2.5F, 3.5F});
+  EXPECT_THAT(watch.end_labels(), IsEmpty());
+  TrainingWatch missing(schema_of({number}));
+  missing.add_labels(std::vector<float>{std::nanf(""), std::nanf("")});
+  EXPECT_THAT(missing.end_labels(), ElementsAre(HasSubstr("is missing or has weight 0")));
+}
+
+TEST(TrainingWatch, SaysOnceThatTheSquaredErrorHasRisen) {
+  TrainingWatch watch(schema_of({{.column = "price", .type = data::LabelType::kNumber}}));
+  const auto of = [](double loss, double r2, std::int64_t examples = 1000) {
+    return Metrics{.examples = examples, .loss = loss, .r2 = r2};
+  };
+  watch.add_labels(labels(1000));
+  EXPECT_THAT(watch.add_training(of(4.0, 0.9, 399)), IsEmpty());  // few examples say little
+  EXPECT_THAT(watch.add_training(of(4.0, 0.5)), IsEmpty());
+  EXPECT_THAT(watch.add_training(of(4.2, 0.46)), IsEmpty());
+  EXPECT_THAT(watch.add_training(of(8.0, 0.0)),
+              ElementsAre(AllOf(HasSubstr("risen, from 4.0000 to 8.0000"),
+                                HasSubstr("(0.500 to 1.000 times"))));
+  EXPECT_THAT(watch.add_training(of(80.0, -9.0)), IsEmpty());
+}
+
+Metrics window(double loss, double auc, std::int64_t examples = 1000) {
+  return {.examples = examples,
+          .auc = auc,
+          .logloss = loss,
+          .ne = 2.0 * loss,
+          .calibration = 1.0,
+          .loss = loss};
 }
 
 TEST(TrainingWatch, SaysOnceThatTheLossHasRisen) {

@@ -17,8 +17,8 @@ struct Batch {
   std::int64_t num_features = 0;
   std::int64_t num_numeric = 0;
   std::int64_t num_labels = 1;
-  std::vector<float> labels;          // [num_examples, num_labels] row-major, 0 or 1; of several
-                                      // one may be missing, NaN
+  std::vector<float> labels;          // [num_examples, num_labels] row-major, as RowBlock's; of
+                                      // several one may be missing, NaN
   std::vector<float> numeric;         // [num_examples, num_numeric] row-major, transformed, finite
   std::vector<std::int64_t> offsets;  // [num_features * num_examples + 1], ascending from 0
   std::vector<std::uint64_t> ids;     // [offsets.back()]

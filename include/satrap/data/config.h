@@ -6,32 +6,10 @@
 #include <vector>
 
 #include "satrap/core/config.h"
+#include "satrap/data/label_config.h"
 #include "satrap/data/synthetic_config.h"
 
 namespace satrap::data {
-
-/// How a column becomes the label of a row.
-struct LabelConfig {
-  static constexpr std::string_view kPlain = "column";
-
-  std::string column = "label";
-  std::vector<std::string> positive = {};  // texts that mean 1; empty: the column holds numbers
-  std::vector<std::string> negative = {};  // texts that mean 0; empty: any that is not positive
-  std::vector<double> threshold = {};      // numbers of at least this mean 1; empty: 0 and 1 only
-  double positive_weight = 1.0;            // of examples whose label is 1, in [1e-6, 1e6]
-  void visit(ConfigVisitor& v);
-  friend bool operator==(const LabelConfig&, const LabelConfig&) = default;
-};
-
-/// One of several labels of a row.
-struct NamedLabelConfig {
-  static constexpr std::string_view kPlain = "column";
-
-  std::string name = "";  // empty: that of the column; no control characters
-  LabelConfig source;     // its fields are at the same level as the name
-  double weight = 1.0;    // of the label's loss, in [1e-6, 1e6]
-  void visit(ConfigVisitor& v);
-};
 
 /// What happens to a number before the dense network gets it.
 enum class Transform { kNone, kLog1p, kZscore, kLog1pZscore };

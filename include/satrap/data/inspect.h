@@ -21,8 +21,8 @@ std::string describe_head(const Dataset& data,
 /// for numbers minimum, mean, standard deviation and maximum, and those of each input after its
 /// transform; for ids the number per row, the number of distinct ones (exact up to 65,536, then an
 /// estimate with standard error 0.8 %, marked "~") and the most frequent ones (while they are
-/// counted exactly). Also the share of positives of each label ("-": missing everywhere), rows and
-/// bad rows.
+/// counted exactly). Also what the labels are (share of positives, mean of numbers, most frequent
+/// class; "-": missing everywhere), rows and bad rows.
 std::string describe_stats(const Dataset& data,
                            Role role,
                            std::int64_t max_rows,

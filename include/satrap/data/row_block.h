@@ -25,8 +25,8 @@ struct RowBlock {
   std::int64_t rows_read = 0;             // of shuffled rows: the number of the first one that had
                                           // not been taken into the buffer when they left it
   std::int64_t num_labels = 1;
-  std::vector<float> labels;  // [num_rows, num_labels] row-major, 0 or 1; of several one may
-                              // be missing, NaN
+  std::vector<float> labels;  // [num_rows, num_labels] row-major, as LabelConfig::allows says; of
+                              // several one may be missing, NaN
   std::vector<std::vector<double>> numeric;  // [num_numeric][num_rows]; NaN: missing
   std::vector<Bags> bags;                    // [num_id_columns]
   std::vector<Texts> kept;                   // [schema.kept] of num_rows each

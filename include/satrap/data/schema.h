@@ -29,6 +29,10 @@ struct Schema {
 
   std::int64_t num_features() const { return static_cast<std::int64_t>(features.size()); }
   std::int64_t num_labels() const { return static_cast<std::int64_t>(labels.size()); }
+  /// Numbers that are predicted for a row: one for each label, or for each class of the only one.
+  std::int64_t num_outputs() const {
+    return labels.front().source.has_classes() ? labels.front().source.classes : num_labels();
+  }
   std::int64_t num_numeric_outputs() const {
     return static_cast<std::int64_t>(numeric_names.size());
   }

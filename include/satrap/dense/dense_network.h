@@ -36,6 +36,8 @@ struct InputShape {
   std::vector<Sequence> sequences = {};
 
   std::vector<float> label_weights = {1.0F};  // [num_labels] factor of each label's loss
+  std::vector<job::Loss> losses = {};  // [num_labels], none of them kAuto; empty: kBce of all
+  std::int64_t num_classes = 0;        // of the only label, whose loss is kSoftmax; 0: none
   float loss_shift = 0.0F;  // added to the logits for the loss alone: examples are of another
                             // distribution than those that are predicted
 
@@ -46,6 +48,8 @@ struct InputShape {
 
   std::int64_t pooled_width() const;
   std::int64_t num_labels() const { return static_cast<std::int64_t>(label_weights.size()); }
+  /// One for each label, or for each class.
+  std::int64_t num_outputs() const { return num_classes > 0 ? num_classes : num_labels(); }
 };
 
 /// Throws Error(kInvalidConfig) if the model cannot take these shapes, saying why.
@@ -64,7 +68,8 @@ struct DenseInput {
   std::int64_t num_examples = 0;
   ConstFloatMatrix numeric;  // [num_examples, num_numeric]
   ConstFloatMatrix pooled;   // [num_examples, pooled_width], or device_width in a device's memory
-  ConstFloatMatrix labels;   // [num_examples, num_labels], in [0, 1]; predict does not read them
+  ConstFloatMatrix labels;   // [num_examples, num_labels]: numbers with kMse, numbers of classes
+                             // with kSoftmax, else in [0, 1]; predict does not read them
   std::int64_t step = 0;     // of training, from 1; selects the dropout mask
 
   /// [num_examples, num_labels] factor of each loss, finite; where it is 0 the label may be NaN.
@@ -78,7 +83,8 @@ struct DenseInput {
 
 /// Outputs of forward_backward, borrowed until finish() has returned.
 struct DenseOutput {
-  FloatMatrix probabilities;  // [num_examples, num_labels], in the host's memory; set by finish()
+  FloatMatrix probabilities;  // [num_examples, num_outputs] what is predicted: probabilities, with
+                              // kMse values; in the host's memory; set by finish()
   FloatMatrix grad_pooled;    // as DenseInput::pooled; set, or in a device's memory queued
 };
 
@@ -92,8 +98,8 @@ struct DenseResult {
 
 /// The dense network with its optimizer. bf16 products, a user's module and to_torchscript() open
 /// libtorch, which no header of satrap exposes; fp16 is for a network that it computes. The loss is
-/// the sum of the examples' binary cross-entropies with logits, of each label and each times its
-/// weight (DenseInput::weights), divided by the number of examples.
+/// the sum of the examples' losses (src/dense/losses.h), of each label and each times its weight
+/// (DenseInput::weights), divided by the number of examples.
 ///
 /// A batch is computed in pieces of kPieceExamples, distributed over at most kMaxReplicas replicas
 /// of the network that run in parallel on the pool, each on one thread; their gradients are added
@@ -149,10 +155,11 @@ class DenseNetwork : public GradientSource, public Savable {
   /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;
 
-  /// For a network that has not been trained: it is to begin with the labels' mean values, each
-  /// between 0 and 1, as its predictions. Sets the constant part of every logit to the log-odds; a
-  /// user's module stays as it is.
-  virtual void set_base_rates(std::span<const double> rates) = 0;  // [num_labels]
+  /// For a network that has not been trained: it is to begin with these as its predictions, the
+  /// labels' mean values or the shares of the classes; those that are probabilities lie between 0
+  /// and 1. Sets the constant part of every logit (Losses::constants_of); a user's module stays as
+  /// it is.
+  virtual void set_base_rates(std::span<const double> rates) = 0;  // [num_outputs]
 
   /// With fp16, what the loss is multiplied by for the backward pass, so that small gradients are
   /// not lost: a number of the device that steps change without the host, and part of save(). How
@@ -163,10 +170,11 @@ class DenseNetwork : public GradientSource, public Savable {
   };
   virtual std::optional<LossScale> loss_scale() { return std::nullopt; }
 
-  /// Probabilities in evaluation mode: [num_examples, num_labels]. Blocks until they are computed.
+  /// Predictions in evaluation mode: [num_examples, num_outputs]. Blocks until they are computed.
   virtual void predict(const DenseInput& input, const FloatMatrix& probabilities) = 0;
 
   virtual std::int64_t num_parameters() const = 0;
+  virtual std::int64_t num_outputs() const = 0;  // InputShape::num_outputs
 
   /// State of parameters that are trained elsewhere, with apply() there: copies of the flat
   /// parameters and of the optimizer's state per parameter (empty if it has none), in the order of
@@ -187,12 +195,12 @@ class DenseNetwork : public GradientSource, public Savable {
 
   /// The network in evaluation mode as a TorchScript module, the bytes of a file for
   /// torch.jit.load: forward(numeric [n, num_numeric], pooled [n, pooled_width]) returns the logits
-  /// [n], or [n, num_labels] with several labels, in fp32 whatever the precision of training; the
-  /// probability is their sigmoid.
+  /// [n], or [n, num_outputs] with several outputs, in fp32 whatever the precision of training;
+  /// Losses::predict says what is predicted by them.
   virtual std::string to_torchscript() = 0;
 
   /// The same as ONNX, the bytes of a file: its inputs are `numeric` and `pooled`, its output is
-  /// `logits`, [n, num_labels]. Throws Error(kInvalidConfig) for a user's module and for a network
+  /// `logits`, [n, num_outputs]. Throws Error(kInvalidConfig) for a user's module and for a network
   /// of more than 2 GB, Error(kUnavailable) in a build without protobuf.
   virtual std::string to_onnx() = 0;
 };

@@ -18,13 +18,15 @@
 namespace satrap::job {
 
 /// The metric that early stopping observes.
-enum class StoppingMetric { kAuc, kGauc, kLogloss, kNe };
-inline constexpr Choice<StoppingMetric> kStoppingMetrics[] = {{"auc", StoppingMetric::kAuc},
-                                                              {"gauc", StoppingMetric::kGauc},
-                                                              {"logloss", StoppingMetric::kLogloss},
-                                                              {"ne", StoppingMetric::kNe}};
+enum class StoppingMetric { kAuc, kGauc, kLogloss, kNe, kRmse, kMae, kAccuracy };
+inline constexpr Choice<StoppingMetric> kStoppingMetrics[] = {
+    {"auc", StoppingMetric::kAuc},          {"gauc", StoppingMetric::kGauc},
+    {"logloss", StoppingMetric::kLogloss},  {"ne", StoppingMetric::kNe},
+    {"rmse", StoppingMetric::kRmse},        {"mae", StoppingMetric::kMae},
+    {"accuracy", StoppingMetric::kAccuracy}};
 constexpr bool should_rise(StoppingMetric metric) {
-  return metric == StoppingMetric::kAuc || metric == StoppingMetric::kGauc;
+  return metric == StoppingMetric::kAuc || metric == StoppingMetric::kGauc ||
+         metric == StoppingMetric::kAccuracy;
 }
 
 /// Whether a warm start takes the optimizer's state too.

@@ -42,6 +42,13 @@ inline constexpr Choice<Engine> kEngines[] = {{"auto", Engine::kAuto},
                                               {"native", Engine::kNative},
                                               {"graph", Engine::kGraph}};
 
+/// What the network learns to make small. kAuto: each label's follows from what the label is.
+enum class Loss { kAuto, kBce, kMse, kSoftmax };
+inline constexpr Choice<Loss> kLosses[] = {{"auto", Loss::kAuto},
+                                           {"bce", Loss::kBce},
+                                           {"mse", Loss::kMse},
+                                           {"softmax", Loss::kSoftmax}};
+
 inline constexpr Choice<DenseOptimizerType> kDenseOptimizers[] = {
     {"sgd", DenseOptimizerType::kSgd},
     {"adagrad", DenseOptimizerType::kAdagrad},
@@ -102,6 +109,7 @@ struct ModelConfig {
   double dropout = 0.0;   // all but logistic, fm, torchscript; in heads too
   std::string path = "";  // torchscript: the module's file
   Engine engine = Engine::kAuto;
+  Loss loss = Loss::kAuto;
 
   void visit(ConfigVisitor& v);
 

@@ -10,14 +10,14 @@
 
 namespace satrap::pipeline {
 
-/// Probabilities of examples by the model as it stands. Changes nothing: rows that were never
+/// Predictions of examples by the model as it stands. Changes nothing: rows that were never
 /// trained on count with their initial weights and are not created. No update may run meanwhile.
 class Scorer {
  public:
   /// `model` must outlive it.
   explicit Scorer(Model& model) : model_(model), reader_(model.tables->access()) {}
 
-  /// [batch.num_examples, batch.num_labels], valid until the next call.
+  /// [batch.num_examples, DenseNetwork::num_outputs], valid until the next call.
   std::span<const float> score(const data::Batch& batch);
 
  private:

@@ -39,8 +39,8 @@ struct Work {
   PooledBatch inputs;
 
   // Trained on.
-  HostMatrix probabilities;         // [num_examples, num_labels]
-  std::vector<float> loss_weights;  // the same, if the examples have weights
+  HostMatrix probabilities;         // [num_examples, DenseNetwork::num_outputs]
+  std::vector<float> loss_weights;  // [num_examples, num_labels], if the examples have weights
   HostMatrix grad_pooled;           // [num_examples, output_width]
   float nonfinite = 0.0F;           // not 0: the loss or a gradient of some rank is not finite
 

@@ -9,10 +9,19 @@ namespace satrap::trainer {
 
 /// Rows that a model has scored: n examples, each with num_labels labels.
 struct ScoredRows {
-  std::span<const float> probabilities;  // [n, num_labels]
+  std::span<const float> probabilities;  // [n, num_labels]: what is predicted, with loss mse the
+                                         // value; with classes [n, 2], as of_classes gives it
   std::span<const float> labels;         // [n, num_labels]; NaN: missing
   std::span<const float> weights = {};   // [n], or empty: each is 1
 };
+
+/// What metrics take of the predictions for the classes of the only label, [n, num_classes]: for
+/// each example the probability of the class that is its label, and the number of the likeliest
+/// class, the first of equal ones. In `memory`. Without classes, 0, the predictions themselves.
+std::span<const float> of_classes(std::span<const float> predictions,
+                                  std::span<const float> labels,
+                                  std::int64_t num_classes,
+                                  std::vector<float>& memory);
 
 /// The rows that count in the metrics of one of their labels: those with a weight above 0 whose
 /// label is not missing, in their order. Refers to `all`, which outlives it; holds a copy only

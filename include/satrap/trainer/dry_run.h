@@ -13,7 +13,11 @@ namespace satrap::trainer {
 /// The first batch of some data.
 struct FirstBatch {
   std::int64_t examples = 0, bad_rows = 0;
-  std::vector<std::pair<std::string, double>> positive_shares;  // by label
+  struct Label {
+    data::NamedLabelConfig config;
+    double mean = 0.0;  // weighted; of 0 and 1 the share of positives
+  };
+  std::vector<Label> labels;
   std::int64_t ids = 0;
 };
 
@@ -38,7 +42,8 @@ struct DryRun {
   std::int64_t examples_seen = 0;   // from which the rows are estimated: the first ones
   std::int64_t examples_total = 0;  // of an epoch, about; 0: unknown, and rows are those seen
   std::int64_t dense_parameters = 0;
-  double logloss = 0.0;  // of the first label in the first batch
+  std::string metric;  // logloss or rmse
+  double value = 0.0;  // of the first label in the first batch
 };
 
 /// Builds the model in this process, on the CPU, and scores the first batch. Reads some more to see

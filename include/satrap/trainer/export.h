@@ -39,10 +39,11 @@ struct Exported {
 /// for a program that scores rows without satrap:
 ///
 ///   dense.onnx          the dense network, ONNX: of numeric [n, numeric inputs] and pooled
-///                       [n, width] it gives the logits [n, labels]; their sigmoid is the
-///                       probability
+///                       [n, width] it gives the logits [n, labels or classes]; `prediction` of a
+///                       label says what is predicted by them: their sigmoid (also without it), the
+///                       number itself (identity), or the softmax over the classes
 ///   dense.pt            or the network as TorchScript: forward(numeric, pooled) gives the logits,
-///                       [n] for one label
+///                       [n] for one output
 ///   <table>.keys.npy    [rows] uint64, in no order: the id of each row in the data, if it is below
 ///                       2^54, else splitmix64(id) mod 2^54
 ///   <table>.weights.npy [rows, dim] fp32; or <table>.safetensors with both, as the tensors `keys`

@@ -21,12 +21,12 @@ struct PredictedRows {
 
 /// Predictions of some lines: predict() gives them out in order.
 struct PredictedLines {
-  std::span<const float> probabilities;  // [lines], with several labels [lines, labels]
-  std::span<const data::Texts> kept;     // [columns] of `lines` texts each
+  std::span<const float> predictions;  // [lines], with several labels or classes a column for each
+  std::span<const data::Texts> kept;   // [columns] of `lines` texts each
 };
 
 /// Predicts every line of the job's evaluation data with the model of a checkpoint (or the newest
-/// of a directory). Calls `take` with the probabilities and the fields of the columns `keep`, as
+/// of a directory). Calls `take` with the predictions and the fields of the columns `keep`, as
 /// they are written; those of a line with too few or too many fields are empty. A bad or blank line
 /// has NaN, so that lines stay aligned; bad ones are logged, or end it with Error(kInvalidData) if
 /// data.on_bad_row is stop. Ids that were never trained count with their initial weights, as in

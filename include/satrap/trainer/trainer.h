@@ -25,13 +25,13 @@ namespace satrap::trainer {
 struct Report {
   std::int64_t step = 0;
   std::int64_t examples = 0;
-  double seconds = 0.0;                           // since the start of training in this process
-  double examples_per_second = 0.0;               // since the last report
-  double loss = 0.0;                              // mean over the window
-  double auc = 0.0, ne = 0.0, calibration = 0.0;  // windowed; NaN where undefined
-  double progress = -1.0;        // share of the whole job in [0, 1]; negative: unknown
-  double eta_seconds = -1.0;     // negative: unknown
-  double wait_share = 0.0;       // share of time the dense step waited for its input
+  double seconds = 0.0;                       // since the start of training in this process
+  double examples_per_second = 0.0;           // since the last report
+  job::Loss loss_of_label = job::Loss::kBce;  // of the first label, whose metrics these are
+  Metrics window = {};                        // over the latest examples
+  double progress = -1.0;                     // share of the whole job in [0, 1]; negative: unknown
+  double eta_seconds = -1.0;                  // negative: unknown
+  double wait_share = 0.0;                    // share of time the dense step waited for its input
   double data_wait_share = 0.0;  // the same of the rank that waited most for rows of its data
   double mean_staleness = 0.0;
   std::int64_t lag = -1;   // messages of the topic that are there and not read; -1: no topic
@@ -86,14 +86,13 @@ struct SlicedColumn {
 
 /// Metrics of a model on the job's evaluation data. Examples without the label or with weight 0
 /// count nowhere, not even in `examples`.
-struct Evaluation {
-  std::int64_t examples = 0;
-  double auc = 0.0, logloss = 0.0, ne = 0.0, calibration = 0.0, ap = 0.0, brier = 0.0;  // Metrics
-  std::optional<double> weight = {};       // sum of the examples' weights, where the data have any
-  std::optional<GroupedAuc> grouped = {};  // with data.group_by
-  GroupedRanking ranking = {};             // with train.metrics_at, of each
-  std::vector<ReliabilityBin> reliability = {};
-  std::vector<SlicedColumn> slices = {};  // with train.slices, of each column
+struct Evaluation : Metrics {
+  job::Loss loss_of_label = job::Loss::kBce;
+  bool is_weighted = false;                      // the data have weights
+  std::optional<GroupedAuc> grouped = {};        // with data.group_by, where the loss is bce
+  GroupedRanking ranking = {};                   // likewise with train.metrics_at, of each
+  std::vector<ReliabilityBin> reliability = {};  // where the loss is bce
+  std::vector<SlicedColumn> slices = {};         // with train.slices, of each column
 
   /// With several labels: the metrics of each, in their order. The numbers above are those of the
   /// first.

@@ -9,6 +9,10 @@ const HEADLINE = {
   ne: ['Normalised entropy', '1 is the base rate, less is better'],
   calibration: ['Calibration', 'mean p / mean label, 1 is right'],
   ap: ['Average precision', '1 is perfect, the share of positives chance'],
+  rmse: ['RMSE', 'root of the mean of (value - label)², less is better'],
+  mae: ['MAE', 'mean of |value - label|, less is better'],
+  r2: ['R²', '1 is perfect, 0 always the mean label'],
+  accuracy: ['Accuracy', 'share of rows whose likeliest class is right'],
   brier: ['Brier score', 'mean of (p - label)², less is better'],
 };
 
@@ -80,8 +84,8 @@ function headlineOf(run) {
 function distance(name, value) {
   const metric = lastPart(name);
   if (metric === 'calibration') return Math.abs(Math.log(value));
-  if (['auc', 'gauc', 'ap'].includes(metric) || /^(ndcg|recall)@/.test(metric)) return -value;
-  return ['loss', 'ne', 'brier'].includes(metric) ? value : NaN;
+  if (['auc', 'gauc', 'ap', 'r2', 'accuracy'].includes(metric) || /^(ndcg|recall)@/.test(metric)) return -value;
+  return ['loss', 'ne', 'brier', 'rmse', 'mae'].includes(metric) ? value : NaN;
 }
 
 // The runs whose value of a metric, [one of each run], is the best among runs over the same data.

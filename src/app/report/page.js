@@ -12,7 +12,8 @@ const single = runs.length === 1;
 
 // Metrics and their names on the page; files call the loss of an evaluation logloss.
 const METRICS = {loss: 'Loss (logloss)', auc: 'AUC', ne: 'Normalised entropy', calibration: 'Calibration (mean p / mean label)'};
-const TITLES = {...METRICS, gauc: 'AUC within groups', ap: 'Average precision', brier: 'Brier score'};
+const TITLES = {...METRICS, gauc: 'AUC within groups', ap: 'Average precision', brier: 'Brier score', rmse: 'RMSE',
+  mae: 'MAE', r2: 'R²', accuracy: 'Accuracy'};
 const COUNTS = ['examples', 'weight', 'groups', 'positive_groups'];
 const metricName = (name) => name.replace(/(^|\.)logloss$/, '$1loss');
 const lastPart = (name) => name.slice(name.lastIndexOf('.') + 1);
@@ -32,11 +33,13 @@ function numbersIn(object, path = '') {
   });
 }
 
-// With several labels only those of each: the others are the first one's.
+// With several labels only those of each: the others are the first one's. The loss of a number is the square of its RMSE.
 function metricsOf(object) {
   const hasLabels = object?.labels !== undefined;
-  return new Map(numbersIn(object)
-    .filter(([name]) => !COUNTS.includes(lastPart(name)) && (!hasLabels || name.startsWith('labels.')))
+  const numbers = numbersIn(object), names = new Set(numbers.map(([name]) => name));
+  const isSquare = (name) => lastPart(name) === 'loss' && names.has(name.replace(/loss$/, 'rmse'));
+  return new Map(numbers
+    .filter(([name]) => !COUNTS.includes(lastPart(name)) && !isSquare(name) && (!hasLabels || name.startsWith('labels.')))
     .map(([name, value]) => [metricName(name), value]));
 }
 
@@ -149,20 +152,22 @@ function showResult() {
 
 // A table of the first evaluation for each label and column of train.slices.
 function showSlices() {
-  const heads = {examples: 'Examples', auc: 'AUC', logloss: 'Logloss', ne: 'Normalised entropy', calibration: 'Calibration'};
+  const titles = {...TITLES, examples: 'Examples', logloss: 'Logloss', calibration: 'Calibration'};
   const nameOf = ({value}) => (value === null ? 'all others' : value === '' ? '(empty)' : String(value));
   const place = document.getElementById('slices');
   for (const {name, used} of runs) {
     const labels = Object.entries(used.eval?.labels ?? {'': used.eval});
     for (const [label, numbers] of labels) {
       for (const [column, slices] of Object.entries(numbers?.slices ?? {}).filter(([, list]) => Array.isArray(list))) {
-        const body = slices.filter((slice) => slice?.value !== undefined).map((slice) => html('tr', {},
-          html('th', {scope: 'row'}, nameOf(slice)), ...Object.keys(heads).map((head) =>
+        const known = slices.filter((slice) => slice?.value !== undefined);
+        const heads = Object.keys(known[0] ?? {}).filter((head) => !['value', 'weight'].includes(head));
+        const body = known.map((slice) => html('tr', {},
+          html('th', {scope: 'row'}, nameOf(slice)), ...heads.map((head) =>
             html('td', {}, head === 'examples' ? whole(slice[head]) : fixed(slice[head])))));
         const whose = [label && `of ${label}`, single ? '' : `in ${name}`].filter(Boolean).join(' ');
         place.append(html('h2', {}, `By ${column} ${whose}`.trim()), html('table', {class: 'slices'},
           html('thead', {}, html('tr', {}, html('th', {}, column),
-            ...Object.values(heads).map((head) => html('th', {scope: 'col'}, head)))), html('tbody', {}, ...body)));
+            ...heads.map((head) => html('th', {scope: 'col'}, titles[head] ?? head)))), html('tbody', {}, ...body)));
       }
     }
   }
@@ -173,14 +178,17 @@ function showImportance() {
   const place = document.getElementById('slices');
   for (const {name, importance} of runs.filter((run) => Array.isArray(run.importance?.inputs))) {
     const text = (value, half) => (isNumber(value) ? `${fixed(value)} ± ${fixed(half)}` : '–');
-    const body = importance.inputs.filter((one) => one?.input !== undefined).map((one) => html('tr', {},
-      html('th', {scope: 'row'}, String(one.input)), html('td', {}, text(one.logloss_rise, one.logloss_rise_interval)),
-      html('td', {}, text(one.auc_fall, one.auc_fall_interval))));
+    const known = importance.inputs.filter((one) => one?.input !== undefined);
+    const changes = Object.keys(known[0] ?? {}).filter((key) => /_(rise|fall)$/.test(key));
+    const titles = {...TITLES, logloss: 'Logloss'};
+    const headOf = (change) => `${titles[change.slice(0, -5)]} ${change.slice(-4)}s by`;
+    const body = known.map((one) => html('tr', {}, html('th', {scope: 'row'}, String(one.input)),
+      ...changes.map((change) => html('td', {}, text(one[change], one[`${change}_interval`])))));
     place.append(html('h2', {}, `Importance of the inputs${single ? '' : ` in ${name}`}`),
       html('p', {class: 'said'}, 'How much worse the model of checkpoint '
         + `${importance.checkpoint} predicts if the values of an input are exchanged among the rows.`),
       html('table', {class: 'importance'}, html('thead', {}, html('tr', {},
-        ...['Input', 'Logloss rises by', 'AUC falls by'].map((head) => html('th', {scope: 'col'}, head)))),
+        ...['Input', ...changes.map(headOf)].map((head) => html('th', {scope: 'col'}, head)))),
       html('tbody', {}, ...body)));
   }
 }

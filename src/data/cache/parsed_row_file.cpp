@@ -202,7 +202,10 @@ void ParsedRowFile::read_at(std::int64_t offset, std::size_t size) {
   }
 }
 
-void ParsedRowFile::read(std::size_t block, RowBlock& rows, BadRows& bad) {
+void ParsedRowFile::read(std::size_t block,
+                         std::span<const NamedLabelConfig> labels,
+                         RowBlock& rows,
+                         BadRows& bad) {
   const CachedBlock& cached = blocks_[block];
   read_at(cached.offset, static_cast<std::size_t>(cached.bytes));
   if (checksum_of(buffer_) != cached.checksum) {
@@ -210,7 +213,7 @@ void ParsedRowFile::read(std::size_t block, RowBlock& rows, BadRows& bad) {
   }
   const auto row_bytes = static_cast<std::size_t>(cached.bytes - cached.bad_bytes);
   rows.num_rows = 0;
-  if (row_bytes > 0) read_block(std::span(buffer_).first(row_bytes), rows);
+  if (row_bytes > 0) read_block(std::span(buffer_).first(row_bytes), labels, rows);
   ByteReader in{std::span(buffer_).subspan(row_bytes), "bad rows"};
   bad = get_bad_rows(in);
   in.require_end();

@@ -10,6 +10,7 @@
 #include "satrap/core/file.h"
 #include "satrap/data/bad_rows.h"
 #include "satrap/data/data_file.h"
+#include "satrap/data/label_config.h"
 #include "satrap/data/row_block.h"
 #include "src/data/cache/parsed_row_space.h"
 
@@ -93,9 +94,12 @@ class ParsedRowFile {
   /// Counts as the last use, as far as this process may say so.
   void mark_used();
 
-  /// Replaces `rows`, which has the columns of those that were written, and `bad`. Throws
-  /// Error(kIo | kCorrupt).
-  void read(std::size_t block, RowBlock& rows, BadRows& bad);
+  /// Replaces `rows`, which has the columns of those that were written, and `bad`; `labels` as in
+  /// read_block. Throws Error(kIo | kCorrupt).
+  void read(std::size_t block,
+            std::span<const NamedLabelConfig> labels,
+            RowBlock& rows,
+            BadRows& bad);
 
  private:
   void read_at(std::int64_t offset, std::size_t size);

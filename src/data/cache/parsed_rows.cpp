@@ -65,7 +65,7 @@ bool ParsedRows::next_cached(RowBlock& block) {
   block.bags.resize(schema_.id_columns.size());
   block.kept.resize(schema_.kept.size());
   try {
-    file_->read(next_block_, block, bad_);
+    file_->read(next_block_, schema_.labels, block, bad_);
   } catch (const Error& error) {
     parse_rest(error.what());
     return false;

@@ -9,6 +9,7 @@
 #include "satrap/core/error.h"
 #include "satrap/core/text.h"
 #include "satrap/data/time_zone.h"
+#include "src/data/rows/canonical_text.h"
 
 namespace satrap::data {
 namespace {
@@ -103,7 +104,60 @@ void check_feature(const ConfigChecker& check,
                 "a feature made from a number has no type, no separators and one column");
 }
 
-void check_label(const ConfigChecker& check, const LabelConfig& label, const std::string& key) {
+bool is_control(char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }
+
+/// The texts of classes are headers in the output of `predict`, and what a field is compared with.
+void check_values(const ConfigChecker& check,
+                  const LabelConfig& label,
+                  const SchemaConfig& schema,
+                  const std::string& key) {
+  if (label.values.empty()) return;
+  check.require(std::ssize(label.values) == label.classes, key,
+                concat("has ", label.values.size(), " texts, and `classes` is ", label.classes,
+                       "; write classes: ", label.values.size()));
+  CanonicalText canonical(schema.decimal == Decimal::kComma ? ',' : '.');
+  std::vector<std::string> seen;
+  for (const std::string& text : label.values) {
+    check.require(!text.empty(), key, "has an empty text, which is a missing label");
+    check.require(std::ranges::none_of(text, is_control), key,
+                  concat("has control characters in '", printable(text), "'"));
+    seen.emplace_back(schema.value_rule == 1 ? text : canonical.of_text(text));
+  }
+  std::ranges::sort(seen);
+  const auto twice = std::ranges::adjacent_find(seen);
+  check.require(twice == seen.end(), key,
+                concat("two classes have the text '", twice == seen.end() ? "" : *twice, "'"));
+}
+
+/// A label that is not 0 or 1 takes nothing that says what is 1.
+void check_other_label(const ConfigChecker& check,
+                       const LabelConfig& label,
+                       const SchemaConfig& schema,
+                       const std::string& key) {
+  check.require(label.classes != 1, key + ".classes",
+                "must be at least 2: with one class there is nothing to tell apart");
+  check.require(label.values.empty() || label.has_classes(), key + ".values",
+                concat("has no effect without classes; write classes: ", label.values.size()));
+  check.require(!label.has_classes() || !label.is_number(), key + ".classes",
+                "does not go with type: number; leave one of them out");
+  check_values(check, label, schema, key + ".values");
+  if (label.is_binary()) return;
+  const std::string what = label.is_number() ? "type: number" : "classes";
+  const auto refuse = [&](bool is_unused, const char* field, const char* remedy) {
+    check.require(is_unused, key + field,
+                  concat("is for labels of 0 and 1, and does not go with ", what, "; ", remedy));
+  };
+  refuse(label.positive.empty(), ".positive", "leave one of them out");
+  refuse(label.threshold.empty(), ".threshold", "leave one of them out");
+  refuse(label.positive_weight == 1.0, ".positive_weight",
+         "data.schema.weight names a column of weights");
+}
+
+void check_label(const ConfigChecker& check,
+                 const LabelConfig& label,
+                 const SchemaConfig& schema,
+                 const std::string& key) {
+  check_other_label(check, label, schema, key);
   check.require(label.positive.empty() || label.threshold.empty(), key,
                 "takes either positive or threshold");
   check.require(label.negative.empty() || !label.positive.empty(), key + ".negative",
@@ -117,7 +171,6 @@ void check_label_name(const ConfigChecker& check,
                       const std::string& key) {
   const bool own = !label.name.empty();
   const std::string& name = own ? label.name : label.source.column;
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; };
   const auto bad = std::ranges::find_if(name, is_control);
   const std::string place = key + (own ? ".name" : ".column");
   check.require(!name.empty(), place, "a label without a name needs a column, got none");
@@ -133,9 +186,14 @@ void check_labels(const ConfigChecker& check, const SchemaConfig& schema, const 
   check.require(schema.labels.empty() || schema.label == LabelConfig(), key + ".labels",
                 concat("replaces label, which reads column '", schema.label.column,
                        "': leave one of them out"));
-  check_label(check, schema.label, key + ".label");
+  check_label(check, schema.label, schema, key + ".label");
   for (std::size_t i = 0; i < schema.labels.size(); ++i) {
-    check_label(check, schema.labels[i].source, concat(key, ".labels.", i));
+    const std::string place = concat(key, ".labels.", i);
+    check_label(check, schema.labels[i].source, schema, place);
+    check.require(schema.labels.size() == 1 || !schema.labels[i].source.has_classes(),
+                  place + ".classes",
+                  concat("a label of classes must be the only one, and there are ",
+                         schema.labels.size(), "; train a job for it alone"));
     check_label_name(check, schema.labels[i], concat(key, ".labels.", i));
   }
 }

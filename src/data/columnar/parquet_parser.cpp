@@ -97,8 +97,10 @@ ParquetParser::Way ParquetParser::way_of(const ColumnMap::Column& use,
   switch (consumer.kind) {
     case ColumnMap::Kind::kLabel: {
       const LabelConfig& label = schema_.labels[target].source;
-      const bool is_plain = label.positive.empty() && label.threshold.empty();
-      return is_plain && is_number && is_integer(column.kind) ? Way::kLabel : Way::kGeneral;
+      if (label.is_number() && is_number && !ParquetFile::is_of_time(column.kind)) {
+        return Way::kNumberLabel;
+      }
+      return label.is_plain() && is_number && is_integer(column.kind) ? Way::kLabel : Way::kGeneral;
     }
     case ColumnMap::Kind::kNumber:
       return is_number && consumer.target != schema_.weight ? Way::kNumber : Way::kGeneral;
@@ -206,6 +208,10 @@ void ParquetParser::prepare(Column& column, std::size_t num_rows) {
   if (column.way == Way::kLabel) {
     column.is_usual = values.presence.empty() &&
                       std::ranges::all_of(values.integers, [](auto x) { return x == 0 || x == 1; });
+  } else if (column.way == Way::kNumberLabel) {
+    find_numbers(values, column.kind, num_rows, column.numbers);
+    column.is_usual = std::ranges::none_of(
+        column.numbers, [](double x) { return std::isnan(x) || is_too_large(x); });
   } else if (column.way == Way::kNumber) {
     find_numbers(values, column.kind, num_rows, column.numbers);
     column.is_usual = std::ranges::none_of(column.numbers, is_too_large);
@@ -250,6 +256,11 @@ void ParquetParser::put_columns(std::size_t num_rows, RowBlock& rows) {
       for (std::size_t r = 0; r < num_rows; ++r) {
         rows.labels[r * stride + target] = static_cast<float>(column.values->integers[r]);
       }
+    } else if (column.way == Way::kNumberLabel) {
+      const std::size_t stride = schema_.labels.size();
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        rows.labels[r * stride + target] = static_cast<float>(column.numbers[r]);
+      }
     } else {
       column.ids.put(rows.bags[target]);
     }
@@ -274,6 +285,10 @@ bool ParquetParser::take(Column& column, std::size_t row) {
       row_.label(column.target) = static_cast<float>(label);
       return label == 0 || label == 1 || take_any(column, row);
     }
+    case Way::kNumberLabel:
+      if (std::isnan(column.numbers[row]) || is_too_large(column.numbers[row])) break;
+      row_.label(column.target) = static_cast<float>(column.numbers[row]);
+      return true;
     case Way::kIds:
       return take_integers(column, row);
     case Way::kTime:

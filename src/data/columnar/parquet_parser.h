@@ -43,7 +43,7 @@ class ParquetParser {
 
  private:
   /// How a value is taken. All but the last leave anything unusual to it.
-  enum class Way : std::uint8_t { kLabel, kNumber, kTime, kId, kIds, kGeneral };
+  enum class Way : std::uint8_t { kLabel, kNumberLabel, kNumber, kTime, kId, kIds, kGeneral };
 
   struct Column {
     const ColumnMap::Column* use;
@@ -54,7 +54,7 @@ class ParquetParser {
     const FeatureConfig* feature;  // of kId, kIds
     const ParquetValues* values = nullptr;
     SingleIds ids = {};                // of the block, of kId
-    std::vector<double> numbers = {};  // the same, of kNumber, kTime; NaN: missing
+    std::vector<double> numbers = {};  // the same, of kNumberLabel, kNumber, kTime; NaN: missing
     bool is_usual = false;             // no value of the block is left to kGeneral
 
     bool only_selects() const { return use->consumers.empty(); }

@@ -81,7 +81,7 @@ void read(std::span<const std::byte> bytes, const Schema& schema, RowDelivery& d
   delivery.rows.clear(static_cast<std::int64_t>(schema.raw_numeric.size()),
                       static_cast<std::int64_t>(schema.id_columns.size()), schema.num_labels());
   delivery.rows.kept.resize(schema.kept.size());
-  read_block(in.rest(), delivery.rows);
+  read_block(in.rest(), schema.labels, delivery.rows);
   const RowBlock& rows = delivery.rows;
   if (rows.first_row < 0 || rows.first_row > INT64_MAX - rows.num_rows) {
     in.fail(concat("no row has the number ", rows.first_row, " + ", rows.num_rows));

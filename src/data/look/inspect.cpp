@@ -12,6 +12,7 @@
 #include "satrap/core/error.h"
 #include "satrap/data/pass_progress.h"
 #include "src/data/look/column_stats.h"
+#include "src/data/look/label_stats.h"
 #include "src/data/passes/batch_assembler.h"
 #include "src/data/rows/row_filler.h"
 
@@ -52,24 +53,6 @@ std::string show_labels(const Schema& schema, const RowBlock& block, std::int64_
     text += std::isnan(labels[l]) ? "missing" : fmt::format("{}", labels[l]);
   }
   return text;
-}
-
-/// "-": there is none to take a share of.
-std::string show_share(std::int64_t part, std::int64_t all) {
-  if (all == 0) return "-";
-  return fmt::format("{:.4f}%", 100.0 * (static_cast<double>(part) / static_cast<double>(all)));
-}
-
-/// "3.2000% positive", or for several labels "click 3.2000%, buy 0.1000% positive".
-std::string show_shares(const Schema& schema,
-                        const std::vector<std::int64_t>& num_positive,
-                        const std::vector<std::int64_t>& num_labelled) {
-  std::string text;
-  for (std::size_t l = 0; l < num_positive.size(); ++l) {
-    const std::string name = num_positive.size() > 1 ? schema.labels[l].name + " " : "";
-    text += concat(l > 0 ? ", " : "", name, show_share(num_positive[l], num_labelled[l]));
-  }
-  return text + (schema.share_of_negatives < 1.0 ? " positive of those read" : " positive");
 }
 
 /// Calls use(block, r) for the first rows, all if max_rows is 0. Returns their number.
@@ -272,17 +255,13 @@ std::string describe_stats(const Dataset& data,
   const auto rows = open_rows(data, role, {.texts = &texts});
   NumberTable numbers(schema);
   std::vector<IdStats> ids(schema.id_columns.size());
-  std::vector<std::int64_t> num_positive(schema.labels.size()), num_labelled(num_positive);
+  LabelStats labels(schema);
   PassProgress progress("reading rows", rows->stats().total_bytes, /*stop=*/nullptr);
   const std::int64_t num_rows =
       for_each_row(*rows, max_rows, [&](const RowBlock& block, std::int64_t r) {
         const auto row = static_cast<std::size_t>(r);
         if (r == 0) progress.note(rows->stats().bytes);
-        for (std::size_t l = 0; l < num_positive.size(); ++l) {
-          const float label = block.labels[row * num_positive.size() + l];
-          num_positive[l] += label > 0.0F ? 1 : 0;
-          num_labelled[l] += std::isnan(label) ? 0 : 1;
-        }
+        labels.add(block, row);
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i].add(block.bags[i], r);
         numbers.add(schema, block, r, transformed ? &transformed->of(block, r) : nullptr);
       });
@@ -296,8 +275,7 @@ std::string describe_stats(const Dataset& data,
     }
   }
   std::string text =
-      fmt::format("{} rows, {}, {} bad rows\n", num_rows,
-                  show_shares(schema, num_positive, num_labelled), rows->stats().bad_rows);
+      fmt::format("{} rows, {}, {} bad rows\n", num_rows, labels.text(), rows->stats().bad_rows);
   text += numbers.text(schema, width, num_rows);
   if (!ids.empty()) {
     text += fmt::format("\n{:<{}} {:>9} {:>9} {:>11}  {}\n", "feature", width, "empty", "ids/row",

@@ -198,7 +198,9 @@ void append_block(const RowBlock& block, std::vector<std::byte>& bytes) {
   }
 }
 
-void read_block(std::span<const std::byte> bytes, RowBlock& block) {
+void read_block(std::span<const std::byte> bytes,
+                std::span<const NamedLabelConfig> labels,
+                RowBlock& block) {
   ByteReader in(bytes, "block of rows");
   if (bytes.size() > kMaxBlockBytes) in.fail(concat(bytes.size(), " bytes are too many"));
   const auto header = in.get<BlockHeader>();
@@ -223,10 +225,12 @@ void read_block(std::span<const std::byte> bytes, RowBlock& block) {
     get_integers(num_rows, 0, put, in);
   }
   in.get_all(block.labels, num_rows * header.num_labels);
-  const auto no_label = std::ranges::find_if(block.labels, [&](float label) {
-    return label != 0 && label != 1 && !(std::isnan(label) && block.num_labels > 1);
-  });
-  if (no_label != block.labels.end()) in.fail(concat("a label is ", *no_label));
+  for (std::size_t i = 0; i < block.labels.size(); ++i) {
+    const float label = block.labels[i];
+    const bool may_be =
+        labels[i % labels.size()].source.allows(label) || (std::isnan(label) && labels.size() > 1);
+    if (!may_be) in.fail(concat("a label is ", label));
+  }
   for (std::vector<double>& column : block.numeric) get_numbers(in, num_rows, column);
   for (RowBlock::Bags& bags : block.bags) {
     bags.offsets.resize(num_rows + 1);

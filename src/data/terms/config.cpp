@@ -8,33 +8,6 @@
 
 namespace satrap::data {
 
-void LabelConfig::visit(ConfigVisitor& v) {
-  v.field("column", column, "Column of the label.");
-  v.field("positive", positive,
-          "Texts that mean 1, such as \">50K\". Empty: the column holds numbers.");
-  v.field("negative", negative,
-          "Texts that mean 0; a row with any other text is bad. Empty: all that are not positive.");
-  v.field(
-      "threshold", threshold,
-      "Numbers of at least this mean 1, smaller ones 0. Empty: only 0 and 1, false and true are "
-      "labels.");
-  v.field(
-      "positive_weight", positive_weight,
-      "Weight of the examples whose label is 1, beside 1 for the others: in the loss and in its "
-      "metrics. It multiplies data.schema.weight.",
-      {.min = 1e-6, .max = 1e6, .resume = kOtherTraining});
-}
-
-void NamedLabelConfig::visit(ConfigVisitor& v) {
-  v.field("name", name,
-          "Name of the label in logs and files, without control characters; by default the name of "
-          "the column.");
-  source.visit(v);
-  v.field("weight", weight,
-          "Factor of the label's loss; the loss of a step is the weighted sum of the labels'.",
-          {.min = 1e-6, .max = 1e6, .resume = kOtherTraining});
-}
-
 constexpr ChangeRule kOtherNumber = impossible("the network was trained on another number");
 
 void NumericConfig::visit(ConfigVisitor& v) {

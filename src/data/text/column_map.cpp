@@ -121,7 +121,7 @@ ColumnMap::Kind fast_kind(const Schema& schema, const ColumnMap::Consumer& consu
   using Kind = ColumnMap::Kind;
   if (consumer.kind == Kind::kLabel) {
     const LabelConfig& label = schema.labels[static_cast<std::size_t>(consumer.target)].source;
-    return label.positive.empty() && label.threshold.empty() ? Kind::kLabel : Kind::kGeneral;
+    return label.is_plain() ? Kind::kLabel : Kind::kGeneral;
   }
   if (consumer.kind == Kind::kNumber) {
     return consumer.target == schema.weight ? Kind::kGeneral : Kind::kNumber;

@@ -68,6 +68,8 @@ FieldReader::FieldReader(const Schema& schema,
     LabelConfig& config = labels_.emplace_back(label.source);
     for (std::string& text : config.positive) text = std::string(comparable(text));
     for (std::string& text : config.negative) text = std::string(comparable(text));
+    for (std::string& text : config.values) text = std::string(comparable(text));
+    if (!config.values.empty()) classes_ = ClassNumbers(config.values);
   }
 }
 
@@ -232,10 +234,7 @@ std::string_view FieldReader::comparable(std::string_view text) {
   return schema_.text.value_rule == 1 ? text : canonical_.of_text(text);
 }
 
-bool FieldReader::read_label(const LabelConfig& config,
-                             std::string_view field,
-                             std::int64_t target) {
-  float& label = row_.label(target);
+bool FieldReader::read_positive(const LabelConfig& config, std::string_view field, float& label) {
   const auto is_one_of = [&](const std::vector<std::string>& texts) {
     const auto has = [&](std::string_view text) {
       return std::ranges::find(texts, text) != texts.end();
@@ -244,10 +243,20 @@ bool FieldReader::read_label(const LabelConfig& config,
     if (has(text) || schema_.text.value_rule == 1) return has(text);
     return (text == "true" && has("1")) || (text == "false" && has("0"));
   };
-  if (!config.positive.empty()) {
-    label = is_one_of(config.positive) ? 1.0F : 0.0F;
-    return label == 1.0F || config.negative.empty() || is_one_of(config.negative) ||
-           fail("not among the label's positive and negative texts", field);
+  label = is_one_of(config.positive) ? 1.0F : 0.0F;
+  return label == 1.0F || config.negative.empty() || is_one_of(config.negative) ||
+         fail("not among the label's positive and negative texts", field);
+}
+
+bool FieldReader::read_label(const LabelConfig& config,
+                             std::string_view field,
+                             std::int64_t target) {
+  float& label = row_.label(target);
+  if (!config.positive.empty()) return read_positive(config, field, label);
+  if (!config.values.empty()) {
+    const auto number = classes_.find(comparable(field));
+    label = number.value_or(0.0F);
+    return number || fail("not among the `values` of the label's classes", field);
   }
   double number = 0;
   if (read_number(field, number) != NumberIs::kThere && !is_truth_value(field, number)) {
@@ -257,8 +266,13 @@ bool FieldReader::read_label(const LabelConfig& config,
     number = schema_.text.rounded(number) >= config.threshold.front() ? 1.0 : 0.0;
   }
   label = static_cast<float>(number);
-  return number == 0.0 || number == 1.0 ||
-         fail("expected 0 or 1 (`positive` or `threshold` say what else means 1)", field);
+  if (config.is_number()) return true;
+  const bool is_whole = number == static_cast<double>(label);
+  return (is_whole && config.allows(label)) ||
+         fail(config.has_classes()
+                  ? "expected the number of a class, from 0 to `classes` - 1"
+                  : "expected 0 or 1 (`positive` or `threshold` say what else means 1)",
+              field);
 }
 
 /// One id, or the ids of a bag, which may be in brackets.

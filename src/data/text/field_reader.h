@@ -11,6 +11,7 @@
 #include "src/data/rows/comparison.h"
 #include "src/data/rows/field_parse.h"
 #include "src/data/rows/row_filler.h"
+#include "src/data/text/class_numbers.h"
 #include "src/data/text/column_map.h"
 
 namespace satrap::data {
@@ -90,6 +91,7 @@ class FieldReader {
   bool check_weight(double weight, std::string_view field);
   bool miss_label(std::int64_t target);
   bool read_label(const LabelConfig& config, std::string_view field, std::int64_t target);
+  bool read_positive(const LabelConfig& config, std::string_view field, float& label);
   bool read_bag(std::int64_t target, std::string_view field);
   bool read_element(std::int64_t target, std::string_view element);
   bool read_int(std::string_view text, std::uint64_t& id);
@@ -126,6 +128,7 @@ class FieldReader {
   CanonicalText canonical_;
   std::vector<Bag> bags_;            // [schema.id_columns]
   std::vector<LabelConfig> labels_;  // [schema.labels] with texts that can be compared
+  ClassNumbers classes_;             // of the values of the only label
 };
 
 }  // namespace satrap::data

@@ -28,7 +28,7 @@ std::string reason_in_module(const std::exception& error) {
 at::Tensor call_module(torch::jit::Module& module,
                        const at::Tensor& numeric,
                        const at::Tensor& pooled,
-                       std::int64_t num_labels,
+                       std::int64_t num_outputs,
                        const at::Tensor* factors) {
   // The optimizing executor changes the code after a few runs, and with it the last bits.
   const torch::jit::GraphOptimizerEnabledGuard plain(false);
@@ -50,14 +50,14 @@ at::Tensor call_module(torch::jit::Module& module,
   at::Tensor logits = result.toTensor();
   if (at::autocast::is_autocast_enabled(logits.device().type())) logits = logits.to(at::kFloat);
   const std::int64_t rows = numeric.size(0);
-  const bool matrix = logits.dim() == 2 && logits.size(1) == num_labels;
-  const bool vector = num_labels == 1 && logits.dim() <= 1;  // 0: of one row, squeezed
+  const bool matrix = logits.dim() == 2 && logits.size(1) == num_outputs;
+  const bool vector = num_outputs == 1 && logits.dim() <= 1;  // 0: of one row, squeezed
   if (logits.scalar_type() != at::kFloat || (!matrix && !vector) ||
-      logits.numel() != rows * num_labels) {
+      logits.numel() != rows * num_outputs) {
     refuse<std::range_error>(
         shapes(), " gives ", c10::toString(logits.scalar_type()), " ", logits.sizes(),
-        ", wanted are ", rows, num_labels == 1 ? "" : " rows of ",
-        num_labels == 1 ? "" : std::to_string(num_labels) + " (one for each label)",
+        ", wanted are ", rows, num_outputs == 1 ? "" : " rows of ",
+        num_outputs == 1 ? "" : std::to_string(num_outputs) + " (one for each label or class)",
         " logits in fp32");
   }
   return logits;

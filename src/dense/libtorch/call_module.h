@@ -29,13 +29,13 @@ inline std::string first_lines(const std::exception& error) {
 /// TorchScript's interpreter.
 std::string reason_in_module(const std::exception& error);
 
-/// The logits in fp32, of any shape with one number per row and label; those of autocast may be
+/// The logits in fp32, of any shape with one number per row and output; those of autocast may be
 /// bf16 or fp16. `factors`: a third argument, unless null. What a module refuses is a
 /// std::runtime_error, logits of another kind a std::range_error.
 at::Tensor call_module(torch::jit::Module& module,
                        const at::Tensor& numeric,
                        const at::Tensor& pooled,
-                       std::int64_t num_labels,
+                       std::int64_t num_outputs,
                        const at::Tensor* factors = nullptr);
 
 /// Undefined where the logits do not depend on an input.

@@ -98,13 +98,13 @@ class Library : public Libtorch {
   }
 
   std::unique_ptr<ScriptModule> load(const std::string& path,
-                                     std::int64_t num_labels) const override {
-    return load_script_module(path, num_labels);
+                                     std::int64_t num_outputs) const override {
+    return load_script_module(path, num_outputs);
   }
 
   std::unique_ptr<ScriptModule> compile(const ScriptFile& file,
-                                        std::int64_t num_labels) const override {
-    return with_plain_errors([&] { return wrap_module(module_of(file), num_labels); });
+                                        std::int64_t num_outputs) const override {
+    return with_plain_errors([&] { return wrap_module(module_of(file), num_outputs); });
   }
 
   std::string save(const ScriptFile& file) const override {
@@ -114,10 +114,10 @@ class Library : public Libtorch {
   }
 
   std::unique_ptr<TensorNetwork> make_network(const TensorNetworkParts& parts) const override {
-    const auto num_labels = static_cast<std::int64_t>(parts.label_weights.size());
+    const std::int64_t num_outputs = parts.num_outputs();
     return with_plain_errors([&] {
-      return make_tensor_network(parts, *compile(parts.training, num_labels),
-                                 *compile(parts.evaluation, num_labels));
+      return make_tensor_network(parts, *compile(parts.training, num_outputs),
+                                 *compile(parts.evaluation, num_outputs));
     });
   }
 };

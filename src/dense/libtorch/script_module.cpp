@@ -34,8 +34,8 @@ class Replica : public ScriptModule::Replica {
   Replica(const torch::jit::Module& module,
           const std::vector<bool>& is_trained,
           std::span<const ConstMatrix> values,
-          std::int64_t num_labels)
-      : module_(copy_of(module)), num_labels_(num_labels) {
+          std::int64_t num_outputs)
+      : module_(copy_of(module)), num_outputs_(num_outputs) {
     std::size_t i = 0, trained = 0;
     for (at::Tensor parameter : module_.parameters()) {
       if (!is_trained[i++]) {
@@ -56,7 +56,7 @@ class Replica : public ScriptModule::Replica {
     {
       const at::AutoGradMode with_graph(training);
       input.set_requires_grad(training);
-      logits_ = call_module(module_, tensor_on(numeric), input, num_labels_);
+      logits_ = call_module(module_, tensor_on(numeric), input, num_outputs_);
     }
     inputs_.back() = input;
     tensor_on(logits).copy_(logits_.detach().reshape({logits.rows, logits.cols}));
@@ -84,7 +84,7 @@ class Replica : public ScriptModule::Replica {
   }
 
   torch::jit::Module module_;
-  std::int64_t num_labels_;
+  std::int64_t num_outputs_;
   std::vector<at::Tensor> inputs_;  // whose gradients are wanted: the trained parameters, pooled
   at::Tensor logits_;               // from forward to backward, with their graph
 };
@@ -128,8 +128,8 @@ torch::jit::Module load(const std::string& path) {
 
 class LoadedModule : public ScriptModule {
  public:
-  LoadedModule(torch::jit::Module module, std::int64_t num_labels)
-      : module_(std::move(module)), num_labels_(num_labels) {
+  LoadedModule(torch::jit::Module module, std::int64_t num_outputs)
+      : module_(std::move(module)), num_outputs_(num_outputs) {
     for (const at::Tensor& parameter : module_.parameters()) {
       is_trained_.push_back(parameter.requires_grad());
     }
@@ -160,7 +160,7 @@ class LoadedModule : public ScriptModule {
   std::unique_ptr<ScriptModule::Replica> replicate(
       std::span<const ConstMatrix> parameters) const override {
     use_one_thread();
-    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, num_labels_);
+    return std::make_unique<dense::Replica>(module_, is_trained_, parameters, num_outputs_);
   }
 
   const torch::jit::Module& module() const { return module_; }
@@ -181,24 +181,25 @@ class LoadedModule : public ScriptModule {
     pooled.set_requires_grad(true);
     inputs.push_back(pooled);
     const at::Tensor logits =
-        call_module(copy, at::zeros({rows, num_numeric}), pooled, num_labels_);
+        call_module(copy, at::zeros({rows, num_numeric}), pooled, num_outputs_);
     if (!logits.requires_grad()) refuse("its logits do not depend on what is trained");
     gradients_of(logits, inputs, at::ones_like(logits));
   }
 
   torch::jit::Module module_;
-  std::int64_t num_labels_;
+  std::int64_t num_outputs_;
   std::vector<bool> is_trained_;  // of the module's parameters, in its order
 };
 
 }  // namespace
 
-std::unique_ptr<ScriptModule> load_script_module(const std::string& path, std::int64_t num_labels) {
-  return wrap_module(load(path), num_labels);
+std::unique_ptr<ScriptModule> load_script_module(const std::string& path,
+                                                 std::int64_t num_outputs) {
+  return wrap_module(load(path), num_outputs);
 }
 
-std::unique_ptr<ScriptModule> wrap_module(torch::jit::Module module, std::int64_t num_labels) {
-  return std::make_unique<LoadedModule>(std::move(module), num_labels);
+std::unique_ptr<ScriptModule> wrap_module(torch::jit::Module module, std::int64_t num_outputs) {
+  return std::make_unique<LoadedModule>(std::move(module), num_outputs);
 }
 
 const torch::jit::Module& jit_module(const ScriptModule& module) {

@@ -15,6 +15,7 @@
 #include "src/dense/libtorch/place.h"
 #include "src/dense/libtorch/plain_errors.h"
 #include "src/dense/libtorch/script_module.h"
+#include "src/dense/libtorch/tensor_losses.h"
 
 namespace satrap::dense {
 namespace {
@@ -152,7 +153,8 @@ class Network : public TensorNetwork {
         flag_(tensor_at(place_, parts.memory.flag, 1)),
         gradient_(tensor_at(place_, parts.memory.gradient, parts.memory.num_parameters)),
         label_weights_(at::tensor(parts.label_weights).to(place_)),
-        loss_shift_(parts.loss_shift),
+        num_outputs_(parts.num_outputs()),
+        losses_(parts, place_),
         loss_scale_(parts.memory, place_),
         optimizer_(parts.optimizer, parts.memory, place_),
         recorded_(parts.gpu) {
@@ -208,22 +210,19 @@ class Network : public TensorNetwork {
       const Autocast autocast(place_, rounded_to_);
       pooled.set_requires_grad(true);
       const at::Tensor factors = tensor(batch.factors);
-      logits = call_module(training_, tensor(batch.numeric), pooled, num_labels(), &factors);
-      logits = logits.reshape({batch.pooled.rows, num_labels()});
+      logits = call_module(training_, tensor(batch.numeric), pooled, num_outputs_, &factors);
+      logits = logits.reshape({batch.pooled.rows, num_outputs_});
     }
     const bool has_weights = batch.weights.data != nullptr;
     const at::Tensor weights = has_weights ? tensor(batch.weights) : label_weights_;
-    const at::Tensor z = loss_shift_ == 0.0F ? logits.detach() : logits.detach() + loss_shift_;
     const at::Tensor labels =
         has_weights ? tensor(batch.labels).nan_to_num(0.0) : tensor(batch.labels);
-    const at::Tensor p = z.sigmoid();
-    tensor(batch.probabilities).copy_(loss_shift_ == 0.0F ? p : logits.detach().sigmoid());
+    const TensorLosses::Computed computed_losses = losses_.compute(logits.detach(), labels);
+    tensor(batch.probabilities).copy_(computed_losses.predictions);
     const at::Tensor given =
-        loss_scale_.scaled((p - labels) * (weights * (1.0F / batch.loss_examples)));
-    const at::Tensor losses =
-        at::binary_cross_entropy_with_logits(z, labels, {}, {}, at::Reduction::None);
-    const at::Tensor loss =
-        (losses * weights).sum(at::kDouble) / static_cast<double>(batch.pooled.rows);
+        loss_scale_.scaled(computed_losses.slopes * (weights * (1.0F / batch.loss_examples)));
+    const at::Tensor loss = (computed_losses.losses * weights).sum(at::kDouble) /
+                            static_cast<double>(batch.pooled.rows);
     inputs_.back() = pooled;
     const std::vector<at::Tensor> computed = gradients_of(logits, inputs_, given);
     const at::Tensor dpooled = set_gradients(computed, tensor(batch.grad_pooled));
@@ -250,11 +249,9 @@ class Network : public TensorNetwork {
     const at::NoGradGuard no_grad;
     const Autocast autocast(place_, rounded_to_);
     const at::Tensor logits =
-        call_module(evaluation_, tensor(numeric), tensor(pooled), num_labels(), nullptr);
-    tensor(probabilities).copy_(logits.reshape({pooled.rows, num_labels()}).sigmoid());
+        call_module(evaluation_, tensor(numeric), tensor(pooled), num_outputs_, nullptr);
+    tensor(probabilities).copy_(losses_.predictions(logits.reshape({pooled.rows, num_outputs_})));
   }
-
-  std::int64_t num_labels() const { return label_weights_.numel(); }
 
   at::Tensor tensor(ConstMatrix x) const {
     return tensor_at(place_, x.data, {x.rows, x.cols}, {x.stride, 1});
@@ -306,7 +303,8 @@ class Network : public TensorNetwork {
   torch::jit::Module training_, evaluation_;
   at::Tensor buffers_, next_buffers_, flag_, gradient_;
   const at::Tensor label_weights_;  // [num_labels]
-  const float loss_shift_;
+  const std::int64_t num_outputs_;
+  const TensorLosses losses_;
   DeviceLossScale loss_scale_;
   FusedOptimizer optimizer_;
   RecordingPool recorded_;

@@ -34,7 +34,7 @@ class DcnV2 : public Model {
                         .output = layout.add_scratch(width_)});
     }
     heads_.emplace(layout, "final", width_ + deep_out_,
-                   Output{shape.num_labels(), config.head, config.heads},
+                   Output{shape.num_labels(), config.head, config.heads, shape.num_classes},
                    MlpOptions{.dropout = config.dropout});
   }
 

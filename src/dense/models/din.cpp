@@ -124,7 +124,7 @@ class Din : public Model {
     for (const Columns& c : pooled_) width += c.count;
     for (const Attention& attention : attentions_) width += attention.width();
     top_.emplace(layout, "top", width, config.top,
-                 Output{shape.num_labels(), config.head, config.heads},
+                 Output{shape.num_labels(), config.head, config.heads, shape.num_classes},
                  MlpOptions{.dropout = config.dropout});
     x_ = layout.add_scratch(width);
     dx_ = layout.add_scratch(width);

@@ -27,7 +27,7 @@ class Dlrm : public Model {
              "top",
              bottom_width_ + num_products_,
              config.top,
-             {shape.num_labels(), config.head, config.heads},
+             {shape.num_labels(), config.head, config.heads, shape.num_classes},
              {.dropout = config.dropout}),
         interaction_(layout.add_scratch(bottom_width_ + num_products_)),
         dinteraction_(layout.add_scratch(bottom_width_ + num_products_)),

@@ -28,7 +28,7 @@ class Ffnn : public Model {
              "top",
              sparse_.out() + bottom_.out(),
              config.top,
-             {shape.num_labels(), config.head, config.heads},
+             {shape.num_labels(), config.head, config.heads, shape.num_classes},
              {.relu = has_relu(config), .dropout = config.dropout}),
         sparse_out_(scratch_for(sparse_, layout)),
         bottom_out_(scratch_for(bottom_, layout)),

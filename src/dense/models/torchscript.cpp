@@ -31,9 +31,9 @@ auto about(const std::string& path, ErrorCode code, const Run& run) {
 class TorchScript : public Model {
  public:
   TorchScript(std::string path, const InputShape& shape, Layout& layout)
-      : path_(std::move(path)), num_labels_(shape.num_labels()) {
+      : path_(std::move(path)), num_outputs_(shape.num_outputs()) {
     about(path_, ErrorCode::kInvalidConfig, [&] {
-      module_ = libtorch().load(path_, num_labels_);
+      module_ = libtorch().load(path_, num_outputs_);
       for (ScriptModule::Parameter& p : module_->parameters()) {
         parameters_.push_back(
             layout.add_parameter(std::move(p.name), std::move(p.shape), std::move(p.values)));
@@ -56,7 +56,7 @@ class TorchScript : public Model {
     for (std::size_t i = parameters_.size(); i-- > 0;) pass.finished(parameters_[i]);
   }
 
-  std::string write(Script& script) const override { return script.call(module_, num_labels_); }
+  std::string write(Script& script) const override { return script.call(module_, num_outputs_); }
 
  private:
   ScriptModule::Replica& replica_of(Pass& pass) const {
@@ -69,7 +69,7 @@ class TorchScript : public Model {
   }
 
   std::string path_;
-  std::int64_t num_labels_;
+  std::int64_t num_outputs_;
   std::shared_ptr<const ScriptModule> module_;
   std::vector<ParameterId> parameters_;  // in the order of the module's
 };
