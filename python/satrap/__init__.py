@@ -1,12 +1,29 @@
-"""satrap from Python: scores rows with a model that `satrap export` has written, and reads a run's metrics.
+"""satrap from Python: trains a PyTorch network with satrap's tables, scores rows, reads a run's metrics.
+
+    job = satrap.Job("clicks.yaml", {"train.epochs": 2})  # needs the compiled part, satrap._engine
+    trainer = satrap.Trainer(job, net, optimizer)         # needs PyTorch
+    for batch in trainer:
+        logits = net(batch)
+        trainer.step(loss_of(logits, batch.labels), scores=logits)
 
     scorer = satrap.Scorer("model")                       # needs NumPy, and onnxruntime for a network in ONNX
     scorer.score({"user": [17, 4], "shop": ["a", None]})  # probabilities of two rows
     satrap.read_metrics("runs/clicks")["train.auc"]       # needs NumPy
 """
+import importlib
+
+from .errors import ConfigError, DataError, DivergedError, Error
 from .fields import InputError
 from .metrics import read_metrics
 from .scorer import Scorer
 
-__all__ = ["InputError", "Scorer", "read_metrics"]
+__all__ = ["ConfigError", "DataError", "DivergedError", "Error", "InputError", "Job", "Scorer", "Trainer", "read_metrics"]
 __version__ = "0.1.0"
+
+_LOADED_WHEN_USED = {"Job": "job", "Trainer": "trainer"}  # they need more than NumPy
+
+
+def __getattr__(name):
+    if name not in _LOADED_WHEN_USED:
+        raise AttributeError(f"module 'satrap' has no attribute '{name}'")
+    return getattr(importlib.import_module(f".{_LOADED_WHEN_USED[name]}", __name__), name)

@@ -319,6 +319,9 @@ std::string waits_for_data(const Json& run) {
 
 std::string next_command(const Json& run) {
   const std::string name = run_name(run);
+  if (setting(run, "model.type") == "python") {  // no command computes its network
+    return fmt::format("satrap report {}", name);
+  }
   if (!run["summary"].contains("eval")) {
     return fmt::format("satrap eval --checkpoint {} --data FILE", name);
   }

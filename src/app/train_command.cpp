@@ -1,17 +1,13 @@
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
-#include <exception>
 #include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include "satrap/app/train_job.h"
 #include "satrap/cli/output.h"
 #include "satrap/cli/stop_signals.h"
 #include "satrap/core/error.h"
@@ -20,20 +16,13 @@
 #include "satrap/core/text.h"
 #include "satrap/data/remote_folder.h"
 #include "satrap/trainer/importance.h"
-#include "satrap/trainer/run_series.h"
 #include "satrap/trainer/trainer.h"
 #include "src/app/checkpoint_paths.h"
-#include "src/app/closing_words.h"
 #include "src/app/commands.h"
-#include "src/app/expectation.h"
 #include "src/app/importance_text.h"
 #include "src/app/init_job.h"
 #include "src/app/job_arguments.h"
 #include "src/app/job_preview.h"
-#include "src/app/machine.h"
-#include "src/app/report_page.h"
-#include "src/app/run_record.h"
-#include "src/app/training_display.h"
 
 namespace satrap::app {
 namespace {
@@ -44,15 +33,6 @@ struct TrainArguments {
   trainer::TrainOptions options;
   bool is_dry = false;
 };
-
-/// A finished job does not fail because its report cannot be written.
-void try_report(const std::string& run_dir) {
-  try {
-    write_report_page({run_dir}, report_path(run_dir));
-  } catch (const std::exception& error) {
-    log_warning("no report: {}", error.what());
-  }
-}
 
 /// The command that continues this run, whatever was overridden when it was started.
 std::string how_to_continue(const job::JobConfig& config, const job::ClusterConfig& cluster) {
@@ -84,33 +64,6 @@ void init_first(TrainArguments& arguments) {
   job.config = request.config;
 }
 
-/// Whether a launcher, a scheduler or a supervisor has started this process: what starts the same
-/// command again after a failure.
-bool is_started_by_program() {
-  constexpr std::array kVariables = {"SATRAP_STORE",    "RANK",      "TORCHELASTIC_RUN_ID",
-                                     "SLURM_JOB_ID",    "PBS_JOBID", "LSB_JOBID",
-                                     "AWS_BATCH_JOB_ID"};
-  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
-  if (std::ranges::any_of(kVariables, is_set)) return true;
-  // The first process of a container, or a system's service; a user's service.
-  const char* service = std::getenv("SYSTEMD_EXEC_PID");
-  return getpid() == 1 || getppid() == 1 ||
-         (service != nullptr && std::to_string(getpid()) == service);
-}
-
-/// Each run of a job whose run_dir nobody named has a folder of its own. What starts a job again
-/// without --resume is to be told that there is a run, not to begin another.
-void choose_run_dir(job::JobConfig& config, const trainer::TrainOptions& options) {
-  const std::string& first = config.default_run_dir;
-  if (first.empty() || is_started_by_program()) return;
-  const bool is_new = !options.resume && options.resume_from.empty() && !options.overwrite;
-  config.run_dir = is_new ? trainer::next_run(first) : trainer::newest_run(first);
-  if (config.run_dir == first) return;
-  log_info("run_dir: {}, {} {}", shown_path(config.run_dir),
-           is_new ? "a new folder beside" : "the newest of the runs that began with",
-           shown_path(first));
-}
-
 int train(TrainArguments& arguments) {
   if (!arguments.label.empty()) init_first(arguments);
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
@@ -127,28 +80,11 @@ int train(TrainArguments& arguments) {
   }
   const cli::StopSignals signals;
   trainer::TrainOptions options = arguments.options;
-  if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
   options.stop = &signals.stop();
   options.cluster = job::ClusterConfig::from_environment();
-  options.machine = describe_machine();
-  trainer::TrainOutcome outcome;
-  {
-    TrainingDisplay display;
-    options.on_report = [&](const trainer::Report& report) { display.show(report); };
-    options.live = display.live();
-    outcome = trainer::train(config, options);
-  }
-  if (outcome.is_chief && !outcome.summary_path.empty()) try_report(config.run_dir);
-  if (outcome.finished) {
-    if (outcome.is_chief) {
-      const nlohmann::ordered_json run = read_run(config.run_dir);
-      cli::print(describe_summary(run["summary"], config.run_dir + "/summary.json") +
-                 fmt::format("report      {}\n", shown_path(report_path(config.run_dir))) +
-                 closing_words(run));
-      check_expectation(config.train.expect, run["summary"]);
-    }
-    return 0;
-  }
+  const trainer::TrainOutcome outcome =
+      train_job(config, options, [](const std::string& words) { cli::print(words); });
+  if (outcome.finished) return 0;
   const int number = signals.stop() ? signals.signal_number() : SIGTERM;  // or of another rank
   if (!outcome.is_chief || outcome.last_checkpoint.empty()) return 128 + number;
   log_info("stopped by {}; {} continues from {}", number == SIGINT ? "SIGINT" : "SIGTERM",

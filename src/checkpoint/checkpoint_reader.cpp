@@ -122,6 +122,16 @@ void check_tables(const std::string& checkpoint,
 /// The loss scale is of one precision alone: a network of another leaves it, and one that finds
 /// none begins with its own.
 void load_dense(const std::string& checkpoint, const Manifest& manifest, pipeline::Model& model) {
+  const std::vector<float> values = read_dense(checkpoint, manifest);
+  auto next = values.begin();
+  if (!model.network->has_fixed_state()) {
+    dense::Savable::State saved;
+    for (const Manifest::Tensor& tensor : manifest.dense) {
+      saved.push_back({tensor.name, tensor.shape, {next, next + tensor.size()}});
+      next += tensor.size();
+    }
+    return model.network->load(saved);
+  }
   dense::Savable::State state = model.network->save();
   const auto require = [&](bool fits, const std::string& name) {
     if (fits || name == dense::Savable::kLossScaleTensor) return;
@@ -129,8 +139,6 @@ void load_dense(const std::string& checkpoint, const Manifest& manifest, pipelin
                 concat(checkpoint, ": dense tensor '", name,
                        "' does not fit the configured model or its optimizer"));
   };
-  const std::vector<float> values = read_dense(checkpoint, manifest);
-  auto next = values.begin();
   std::size_t num_taken = 0;
   for (const Manifest::Tensor& saved : manifest.dense) {
     const bool fits = num_taken < state.size() && state[num_taken].name == saved.name &&

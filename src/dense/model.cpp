@@ -113,6 +113,10 @@ std::unique_ptr<Model> make_model(const job::ModelConfig& config,
       return make_din(config, shape, layout);
     case job::ModelType::kTorchScript:
       return make_torchscript(config, shape, layout);
+    case job::ModelType::kPython:
+      throw Error(ErrorCode::kInvalidConfig,
+                  "model: 'python' is a network of a program in Python, which alone computes it; "
+                  "run the program, in which satrap.Trainer trains it (docs/python.md)");
   }
   return nullptr;  // not reached
 }

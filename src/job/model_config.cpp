@@ -99,7 +99,8 @@ void ModelConfig::visit(ConfigVisitor& v) {
       "factorization machine plus an MLP. dcn_v2: cross layers in parallel with an MLP. dlrm: dot "
       "products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower. din: Deep "
       "Interest Network, the candidate item attends to a sequence, then an MLP. torchscript: your "
-      "own module, saved by torch.jit.save.");
+      "own module, saved by torch.jit.save. python: a network of a program in Python, trained by "
+      "satrap.Trainer (docs/python.md); commands do not compute it.");
   v.field(
       "bottom", bottom,
       "dlrm, ffnn: widths of the layers over the numeric input. dlrm appends a layer as wide as an "
@@ -188,6 +189,11 @@ void ModelConfig::validate() const {
                 "model.type: din needs model.attend, such as [{sequence: history, query: item}]");
   }
   check("path", path != defaults.path, {kTorchScript});
+  if (type == kPython && engine != defaults.engine) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("model.engine: the program computes the network of type 'python', got ",
+                       word_of(engine, kEngines), "; leave it out"));
+  }
   if (type == kTorchScript && path.empty()) {
     throw Error(ErrorCode::kInvalidConfig, "model.path: is not set; model 'torchscript' needs it");
   }

@@ -233,6 +233,31 @@ void check_precision(const JobConfig& config, const Place& at) {
   if (config.train.precision == Precision::kFp16) check_fp16(config, at(key));
 }
 
+/// What a network of a program in Python does not go with yet.
+void check_python(const JobConfig& config, const Place& at) {
+  if (config.model.type != ModelType::kPython) return;
+  const auto refuse = [&](const char* key, const std::string& rule) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat(at(key), ": a network in Python (model 'python') ", rule));
+  };
+  const Precision precision = config.train.precision;
+  if (config.is_on_gpu()) refuse("device", "is trained on the CPU so far; write cpu");
+  if (config.embedding.store == StoreKind::kPs) {
+    refuse("embedding.store", "is trained with tables in its own process so far; write embedded");
+  }
+  if (config.embedding.has_cache()) {
+    refuse("embedding.cache.memory", "is trained without a cache of rows so far; write 0");
+  }
+  if (precision != Precision::kAuto && precision != Precision::kFp32) {
+    refuse("train.precision", concat("computes as the program says, got ",
+                                     word_of(precision, kPrecisions), "; leave it out"));
+  }
+  if (config.train.warm_start.is_on() && config.train.warm_start.dense) {
+    refuse("train.warm_start.dense",
+           "begins with the parameters that the program gives it; write dense: false");
+  }
+}
+
 void check_warm_start(const WarmStartConfig& warm, const Place& at) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::kInvalidConfig, concat(at("train.warm_start"), ": ", why));
@@ -270,6 +295,7 @@ void JobConfig::validate(const ConfigOrigins& origins) const {
   check_device(*this, at);
   check_cache(*this, at);
   check_warm_start(train.warm_start, at);
+  check_python(*this, at);
   if (train.eval_every != "never" && !data.has_eval()) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat(at("train.eval_every"), ": there is no evaluation data (data.eval)"));

@@ -1,4 +1,4 @@
-#include "src/pipeline/input_shape.h"
+#include "satrap/pipeline/input_shape.h"
 
 #include <cmath>
 #include <cstdint>

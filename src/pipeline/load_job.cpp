@@ -2,6 +2,8 @@
 
 #include "satrap/backend/device.h"
 #include "satrap/core/cpu.h"
+#include "satrap/core/error.h"
+#include "satrap/core/log.h"
 #include "satrap/data/row_count.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/dense_network.h"
@@ -9,7 +11,7 @@
 #include "satrap/job/config_place.h"
 #include "satrap/job/embedding_specs.h"
 #include "satrap/job/read_job.h"
-#include "src/pipeline/input_shape.h"
+#include "satrap/pipeline/input_shape.h"
 
 namespace satrap::pipeline {
 namespace {
@@ -17,7 +19,8 @@ namespace {
 /// Replaces `auto` by the precision for this machine. A user's module computes as it is written.
 void resolve_precision(job::JobConfig& config) {
   if (config.train.precision != job::Precision::kAuto) return;
-  const bool is_native = config.model.type != job::ModelType::kTorchScript && !config.uses_graph();
+  const bool is_native = config.model.type != job::ModelType::kTorchScript &&
+                         config.model.type != job::ModelType::kPython && !config.uses_graph();
   config.train.precision =
       is_native ? dense::fastest_precision(inspect_cpu()) : job::Precision::kFp32;
 }
@@ -29,6 +32,29 @@ void check_model(const job::JobConfig& config) {
 }
 
 }  // namespace
+
+job::JobConfig load_job_of_program(const std::string& path, std::vector<std::string> overrides) {
+  overrides.emplace_back("model=python");
+  ConfigOrigins origins;
+  const job::ClusterConfig cluster = job::ClusterConfig::from_environment();
+  if (cluster.num_ranks > 1 || cluster.num_shards > 0) {
+    throw Error(ErrorCode::kInvalidConfig,
+                concat("a network in Python is trained by one process so far, and the environment "
+                       "of this one says ",
+                       cluster.num_ranks, " ranks and ", cluster.num_shards,
+                       " shards; start the program without satrap-run or torchrun"));
+  }
+  job::JobConfig config = job::read_job(path, overrides, origins, cluster);
+  if (origins.contains("dense_optimizer")) {
+    log_info("{}: dense_optimizer is not used: the program has its own",
+             origins.at("dense_optimizer"));
+  }
+  config.dense_optimizer = {};
+  job::choose_device(config, origins, /*has_gpu=*/false, cluster);
+  resolve_precision(config);
+  data::choose_batch_size(config.data);
+  return config;
+}
 
 job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigOrigins origins;

@@ -8,11 +8,11 @@
 #include "satrap/core/resource.h"
 #include "satrap/dense/precision.h"
 #include "satrap/pipeline/cached_tables.h"
+#include "satrap/pipeline/input_shape.h"
 #include "satrap/pipeline/local_tables.h"
 #include "satrap/pipeline/shard_tables.h"
 #include "src/pipeline/cache_options.h"
 #include "src/pipeline/gpu_of_rank.h"
-#include "src/pipeline/input_shape.h"
 #include "src/pipeline/memory_plan.h"
 #include "src/pipeline/partitioned_rows.h"
 
@@ -137,7 +137,8 @@ void require_device(const job::JobConfig& config) {
 Model::Model(const job::JobConfig& config,
              const data::Schema& schema,
              Cluster& cluster,
-             ThreadPool& pool)
+             ThreadPool& pool,
+             const MakeNetwork& make_network)
     : specs(job::embedding_specs(config, schema)) {
   const bool is_cached = config.embedding.has_cache();
   say_why_not_on_gpu(config, cluster);
@@ -179,9 +180,10 @@ Model::Model(const job::JobConfig& config,
   const dense::InputShape shape = input_shape(schema, specs, config.model);
   std::optional<dense::DensePlace> place;
   if (stream) place.emplace(*device, *stream, times.get());
-  network =
-      dense::DenseNetwork::create(config.model, config.dense_optimizer, config.train.precision,
-                                  shape, specs.seed, pool, place ? &*place : nullptr);
+  network = make_network ? make_network(shape, pool)
+                         : dense::DenseNetwork::create(config.model, config.dense_optimizer,
+                                                       config.train.precision, shape, specs.seed,
+                                                       pool, place ? &*place : nullptr);
   if (config.is_on_gpu()) {
     plan_gpu_memory(config, cluster, *device, shape, *network,
                     tables->access().on_device() != nullptr, device_ranks != nullptr, cache_bytes,

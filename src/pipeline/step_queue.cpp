@@ -116,6 +116,11 @@ Work* StepQueue::take_looked_up(const std::atomic<bool>* stop) {
   return take(looked_up_);
 }
 
+void StepQueue::put_back(Work* work) {
+  const MutexLock lock(mutex_);
+  looked_up_.push_front(work);
+}
+
 void StepQueue::submit_gradient(Work* work) {
   const MutexLock lock(mutex_);
   gradients_.push_back(work);

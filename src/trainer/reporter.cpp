@@ -74,10 +74,18 @@ Reporter::Reporter(Sources sources, const TrainOptions& options, std::int64_t ex
   if (const auto scale = sources_.network.loss_scale()) told_skipped_steps_ = scale->skipped_steps;
 }
 
-void Reporter::add(ScoredRows rows, std::int64_t global_examples) {
+void Reporter::add(ScoredRows rows, double loss, std::int64_t global_examples) {
   const std::int64_t num_classes = sources_.dataset.schema().labels.front().source.classes;
   rows.probabilities = of_classes(rows.probabilities, rows.labels, num_classes, scores_of_classes_);
   window_.add(rows);
+  if (sources_.network.has_own_loss()) {
+    own_losses_.emplace_back(global_examples, loss);
+    num_own_ += global_examples;
+    while (num_own_ - own_losses_.front().first >= sources_.config.train.metric_window) {
+      num_own_ -= own_losses_.front().first;
+      own_losses_.pop_front();
+    }
+  }
   warn(watch_.add_labels(rows.labels, rows.weights));
   examples_ += global_examples;
   examples_here_ += global_examples;
@@ -119,12 +127,20 @@ Json Reporter::window_json(const Metrics& first) const {
 
 Metrics Reporter::window(std::size_t label) const {
   const data::NamedLabelConfig& config = sources_.dataset.schema().labels[label];
-  return window_.compute(static_cast<std::int64_t>(label), config.source.positive_weight,
-                         loss_of(label));
+  Metrics metrics = window_.compute(static_cast<std::int64_t>(label), config.source.positive_weight,
+                                    loss_of(label));
+  if (label == 0 && !own_losses_.empty()) metrics.loss = own_loss();
+  return metrics;
 }
 
 job::Loss Reporter::loss_of(std::size_t label) const {
   return job::loss_of(sources_.config.model, sources_.dataset.schema().labels[label].source);
+}
+
+double Reporter::own_loss() const {
+  double sum = 0.0;
+  for (const auto& [examples, loss] : own_losses_) sum += static_cast<double>(examples) * loss;
+  return sum / static_cast<double>(num_own_);
 }
 
 double Reporter::seconds() const {

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -47,8 +49,8 @@ class Reporter {
   Reporter(Sources sources, const TrainOptions& options, std::int64_t examples);
 
   /// A finished step: this rank's rows, with predictions made before its update, as the network
-  /// gives them, and the number of examples of all ranks.
-  void add(ScoredRows rows, std::int64_t global_examples);
+  /// gives them, the network's loss, and the number of examples of all ranks.
+  void add(ScoredRows rows, double loss, std::int64_t global_examples);
   /// What the ranks have told of their data by a step that is finished.
   void look_at(const pipeline::RankShares& shares) { progress_of_data_.look_at(shares); }
   void add_nonfinite() { ++nonfinite_steps_; }
@@ -106,6 +108,8 @@ class Reporter {
   nlohmann::ordered_json window_json(const Metrics& first) const;
   Metrics window(std::size_t label = 0) const;
   job::Loss loss_of(std::size_t label) const;
+  /// The mean loss of a network that has its own, over the window.
+  double own_loss() const;
   double seconds() const;
   double hit_rate_since(const embedding::CacheCounts& counts);
   double device_share_since(double elapsed);
@@ -114,6 +118,9 @@ class Reporter {
   Sources sources_;
   const TrainOptions& options_;
   WindowedMetrics window_;
+  std::deque<std::pair<std::int64_t, double>>
+      own_losses_;            // [steps] examples, loss: the same window
+  std::int64_t num_own_ = 0;  // examples in it
   TrainingWatch watch_;
   ConstantInputs constant_inputs_;
   DataProgress progress_of_data_;

@@ -39,7 +39,7 @@ TrainingRun::TrainingRun(const job::JobConfig& config, const TrainOptions& optio
       schema_(start_.data.schema()),
       transforms_(data::FittedTransforms::from_json(start_.transforms, schema_)),
       loss_weights_(schema_, config_.model),
-      model_(config, schema_, cluster_, pool_),
+      model_(config, schema_, cluster_, pool_, options.make_network),
       checkpoints_(config_, cluster_),
       timers_(pipeline::kNumStages),
       ranks_(cluster_,
@@ -114,12 +114,14 @@ void TrainingRun::open_pipeline() {
                                         .planned_capacity = config_.train.prefetch_batches,
                                         .restored = std::move(pending_)},
                                        timers_);
-  const std::int64_t num_works = config_.train.max_in_flight() + max_lag();
+  const std::int64_t num_works =
+      config_.train.max_in_flight() + max_lag() + model_.network->num_kept_batches();
   for (std::int64_t i = 0; i < num_works; ++i) {
-    works_.push_back(std::make_unique<pipeline::Work>());
-    works_.back()->rows = model_.tables->access().make_rows();
-    queue_->add_free(works_.back().get());
+    pipeline::Work& work = *works_.all->emplace_back(std::make_unique<pipeline::Work>());
+    work.rows = model_.tables->access().make_rows();
+    queue_->add_free(&work);
   }
+  if (options_.memory_of_batches != nullptr) *options_.memory_of_batches = works_.all;
   reporter_ = std::make_unique<Reporter>(
       Reporter::Sources{config_, start_.data, *model_.tables, *model_.network, *source_, *queue_,
                         timers_, directory_ ? &*directory_ : nullptr, cluster_, model_.times.get()},
@@ -181,7 +183,10 @@ TrainOutcome TrainingRun::run() {
   pipeline::Work* work = next_work();
   begin_dense(work);
   for (; work != nullptr; work = next_work()) {
-    const pipeline::StepVotes votes = enqueue(*work);
+    const std::optional<pipeline::StepVotes> voted = try_enqueue(*work);
+    stopped = !voted;
+    if (stopped) break;
+    const pipeline::StepVotes& votes = *voted;
     in_flight_.push_back(work);
     const bool needs_all = votes.report || votes.evaluate || votes.checkpoint || votes.stop;
     retire_down_to(needs_all ? 0 : max_lag());

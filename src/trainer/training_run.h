@@ -27,6 +27,16 @@
 
 namespace satrap::trainer {
 
+/// The memory of the batches of a run. Others may own it too, and keep it beyond the run; what
+/// refers to the tables does not outlive this object.
+struct Works {
+  ~Works() {
+    for (const auto& work : *all) work->rows.reset();
+  }
+  std::shared_ptr<std::vector<std::unique_ptr<pipeline::Work>>> all =
+      std::make_shared<std::vector<std::unique_ptr<pipeline::Work>>>();
+};
+
 /// One call of train(): owns the model and the stages, and runs the dense stage on the calling
 /// thread. enqueue() and retire() process a batch; run() does what may happen between two steps.
 /// Each rank runs one, in step with the others; the chief's writes the run directory.
@@ -51,6 +61,9 @@ class TrainingRun {
   /// One step of the dense network, from a finished lookup to a submitted gradient and newer
   /// parameters. On a device it only queues the work.
   pipeline::StepVotes enqueue(pipeline::Work& work);
+
+  /// Nothing if who computes the network declines the step, which then belongs to no run.
+  std::optional<pipeline::StepVotes> try_enqueue(pipeline::Work& work);
   pipeline::StepVotes my_votes();
 
   /// Once the step is done: counts it and its metrics, and gives the work back.
@@ -106,7 +119,7 @@ class TrainingRun {
   ReportClock::Due report_due_ = ReportClock::Due::kNo;  // after the last step; the chief's
 
   // Created last and destroyed first: threads that use the members above.
-  std::vector<std::unique_ptr<pipeline::Work>> works_;
+  Works works_;
   std::deque<pipeline::Work*> in_flight_;     // enqueued, not retired
   std::unique_ptr<loader::Loaders> loaders_;  // that read for source_; null: this process reads
   std::unique_ptr<data::BatchSource> source_;

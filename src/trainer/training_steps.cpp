@@ -48,6 +48,15 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
   return votes;
 }
 
+std::optional<pipeline::StepVotes> TrainingRun::try_enqueue(pipeline::Work& work) {
+  try {
+    return enqueue(work);
+  } catch (const dense::StepDeclined&) {
+    queue_->put_back(&work);  // a checkpoint may have to keep its lookup
+    return std::nullopt;
+  }
+}
+
 /// The same on all ranks, which must all end at the same step. In the host's memory they wait for
 /// each other's gradients anyway, and for those of the rows.
 std::int64_t TrainingRun::max_lag() const {
@@ -76,7 +85,7 @@ void TrainingRun::retire(pipeline::Work& work) {
     // In async mode a rank does not know the others' progress before the end; it assumes its own.
     has_updated_ = true;
     reporter_->add(
-        {work.probabilities.values(), work.batch.labels, work.batch.weights},
+        {work.probabilities.values(), work.batch.labels, work.batch.weights}, result.loss,
         async_dense_ ? work.batch.num_examples * cluster_.size() : work.shares.global_examples);
   }
   reporter_->look_at(work.shares);

@@ -5,7 +5,7 @@ that stands in for the device, and in one file of the benchmarks (graphs, which 
 libtorch only in src/dense/libtorch/ and cuda/dense/libtorch/, those of Arrow only in src/data/arrow/, src/data/s3/ and
 in the tests and benchmarks of Parquet, which write files with it, those of libcurl only in src/data/http/, those of
 protobuf only in src/dense/onnx/, those of
-librdkafka only in src/data/kafka/ and in the tests and benchmarks of Kafka, those of simdjson only where JSON lines are
+librdkafka only in src/data/kafka/ and in the tests and benchmarks of Kafka, those of nanobind only in src/engine/, those of simdjson only where JSON lines are
 read and in the benchmarks of readers, those of OpenSSL only in src/net/ and for MD5, those of Gloo only in src/net/,
 and in the tests and benchmarks of net, which compare our transport with Gloo itself.
 """
@@ -29,6 +29,7 @@ LAYERS = [
     {"checkpoint"},
     {"trainer"},
     {"app"},
+    {"engine"},
     {"launch"},
 ]
 LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in modules}
@@ -42,6 +43,7 @@ VENDORS = [
     ("librdkafka", re.compile(r"librdkafka/"), ["src/data/kafka/", "tests/data_kafka/", "bench/data_kafka/"]),
     ("protobuf", re.compile(r"google/protobuf/|onnx\.pb\.h"), ["src/dense/onnx/"]),
     ("libcurl", re.compile(r"curl/"), ["src/data/http/"]),
+    ("nanobind", re.compile(r"nanobind/|Python\.h"), ["src/engine/"]),
     ("OpenSSL", re.compile(r"openssl/"), ["src/net/", "src/prepare/md5.cpp"]),
     ("Gloo", re.compile(r"gloo/"), ["src/net/", "tests/net/", "bench/net/"]),
 ]

@@ -72,7 +72,7 @@ class OtherSystem(unittest.TestCase):
     def test_usage(self):
         done = self.set_up("everything")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|package|cuda|test|develop]", done.stderr)
+        self.assertIn("usage: launch/setup.sh [run|parquet|s3|kafka|hdfs|python|package|cuda|test|develop]", done.stderr)
 
 
 class Versions(unittest.TestCase):
@@ -83,6 +83,8 @@ class Versions(unittest.TestCase):
         wheel = tomllib.loads((SOURCE / "pyproject.toml").read_text())
         self.assertEqual(wheel["project"]["optional-dependencies"]["torch"], [f"torch=={torch}"])
         self.assertEqual(wheel["build-system"]["requires"], [builder])
+        nanobind = re.search(r"nanobind==([0-9.]+)", script).group(1)
+        self.assertIn(f"set(SATRAP_NANOBIND_VERSION {nanobind})", (SOURCE / "cmake/Nanobind.cmake").read_text())
         self.assertIn(f"set(SATRAP_TORCH_VERSION {torch})", (SOURCE / "cmake/TorchWheel.cmake").read_text())
 
 

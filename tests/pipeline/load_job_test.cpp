@@ -45,6 +45,39 @@ TEST_F(LoadJob, ReadsAFileWithOverrides) {
   EXPECT_EQ(config.train.precision, job::Precision::kFp32);
 }
 
+TEST_F(LoadJob, AProgramsNetworkTakesThePlaceOfModelAndDenseOptimizer) {
+  const job::JobConfig config = load_job_of_program(
+      path_, {"dense_optimizer.lr=3", "tables.user.dim=8", "features.C1.table=user"});
+  EXPECT_EQ(config.model.type, job::ModelType::kPython);
+  EXPECT_EQ(config.dense_optimizer.lr, job::DenseOptimizerConfig().lr);
+  EXPECT_EQ(config.train.precision, job::Precision::kFp32);
+  EXPECT_FALSE(config.is_on_gpu());
+}
+
+TEST_F(LoadJob, WhatAProgramsNetworkDoesNotGoWithIsRefusedByName) {
+  const auto problem_of_program = [this](const std::string& setting) -> std::string {
+    try {
+      load_job_of_program(path_, {setting});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidConfig);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(problem_of_program("device=cuda"), HasSubstr("device: a network in Python"));
+  EXPECT_THAT(problem_of_program("embedding.store=ps"),
+              HasSubstr("command line: embedding.store=ps: embedding.store: a network in Python"));
+  EXPECT_THAT(problem_of_program("embedding.cache.memory=1MB"),
+              HasSubstr("without a cache of rows so far; write 0"));
+  EXPECT_THAT(problem_of_program("train.precision=bf16"), HasSubstr("got bf16; leave it out"));
+  EXPECT_THAT(problem_of_program("train.warm_start.from=runs/b"), HasSubstr("write dense: false"));
+}
+
+TEST_F(LoadJob, ACommandRefusesTheNetworkOfAProgram) {
+  EXPECT_THAT(problem({"model=python"}), HasSubstr("in which satrap.Trainer trains it"));
+  EXPECT_THAT(problem({"model=python", "model.engine=graph"}), HasSubstr("model.engine: "));
+}
+
 TEST_F(LoadJob, AutoBecomesAPrecisionOfThisMachine) {
   EXPECT_THAT(load({"train.precision=auto"}).train.precision,
               AnyOf(job::Precision::kFp32, job::Precision::kBf16));

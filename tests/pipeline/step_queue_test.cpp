@@ -40,6 +40,21 @@ class StepQueueTest : public testing::Test {
   StepQueue queue_{1, 2};
 };
 
+TEST_F(StepQueueTest, AWorkThatIsPutBackIsPendingAndComesNext) {
+  look_up(1);
+  train(1);
+  look_up(2);
+  look_up(3);
+  EXPECT_EQ(queue_.take_looked_up(nullptr), work(2));
+  EXPECT_EQ(queue_.pending_lookups(1).front().step, 3);
+  queue_.put_back(work(2));
+  const std::vector<PendingLookup> pending = queue_.pending_lookups(1);
+  ASSERT_EQ(pending.size(), 2U);
+  EXPECT_EQ(pending[0].step, 2);
+  EXPECT_EQ(pending[1].step, 3);
+  train(2);
+}
+
 TEST_F(StepQueueTest, WorksGoRoundInTheOrderOfTheirSteps) {
   queue_.add_free(work(1));
   EXPECT_EQ(queue_.take_free(), work(1));

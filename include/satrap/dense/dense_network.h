@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -96,6 +97,13 @@ struct DenseResult {
   bool overflowed = false;  // not finite because of the loss scale alone
 };
 
+/// Thrown by forward_backward where a program computes the network and computes this step no more:
+/// it has changed nothing, and the run ends before it.
+class StepDeclined : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the step is declined"; }
+};
+
 /// The dense network with its optimizer. bf16 products, a user's module and to_torchscript() open
 /// libtorch, which no header of satrap exposes; fp16 is for a network that it computes. The loss is
 /// the sum of the examples' losses (src/dense/losses.h), of each label and each times its weight
@@ -146,6 +154,13 @@ class DenseNetwork : public GradientSource, public Savable {
   /// max_in_flight() others follow.
   virtual DenseResult finish() = 0;
   virtual std::int64_t max_in_flight() const { return 1; }
+
+  /// Batches whose inputs must stay as they are although finish() has returned.
+  virtual std::int64_t num_kept_batches() const { return 0; }
+
+  /// Whether DenseResult::loss is a function of its own, which metrics report in place of the
+  /// cross-entropy of the predictions. The predictions of a step may then be NaN: it has none.
+  virtual bool has_own_loss() const { return false; }
 
   /// Copies the flag, as it is now, to where the rows' updates read it: to memory of the host, or
   /// of the network's device in the order of its stream.

@@ -25,6 +25,10 @@ class Savable {
   /// Throws Error(kInternal) unless names and sizes are those of save().
   virtual void load(const State& state) = 0;
 
+  /// Whether names and sizes are always the same. If not, load() takes what any save() gave, and
+  /// itself refuses what does not fit.
+  virtual bool has_fixed_state() const { return true; }
+
   /// With fp16, the tensor of the loss scale, the last of save().
   static constexpr const char* kLossScaleTensor = "fp16.loss_scale";
 };

@@ -164,7 +164,8 @@ struct JobConfig {
   /// Whether libtorch computes the dense network: on a GPU it does, unless told otherwise. A user's
   /// module may not be fit for that.
   bool uses_graph() const {
-    const bool may = is_on_gpu() && model.type != ModelType::kTorchScript;
+    const bool may =
+        is_on_gpu() && model.type != ModelType::kTorchScript && model.type != ModelType::kPython;
     return model.engine == Engine::kGraph || (model.engine == Engine::kAuto && may);
   }
 

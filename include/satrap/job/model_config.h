@@ -20,7 +20,8 @@ enum class ModelType {
   kDlrm,
   kFfnn,
   kDin,
-  kTorchScript
+  kTorchScript,
+  kPython
 };
 inline constexpr Choice<ModelType> kModelTypes[] = {{"logistic", ModelType::kLogistic},
                                                     {"fm", ModelType::kFm},
@@ -30,7 +31,8 @@ inline constexpr Choice<ModelType> kModelTypes[] = {{"logistic", ModelType::kLog
                                                     {"dlrm", ModelType::kDlrm},
                                                     {"ffnn", ModelType::kFfnn},
                                                     {"din", ModelType::kDin},
-                                                    {"torchscript", ModelType::kTorchScript}};
+                                                    {"torchscript", ModelType::kTorchScript},
+                                                    {"python", ModelType::kPython}};
 
 enum class Activation { kNone, kRelu };
 inline constexpr Choice<Activation> kActivations[] = {{"none", Activation::kNone},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "satrap/backend/device.h"
@@ -19,14 +20,19 @@ namespace satrap::pipeline {
 /// Throws Error(kUnavailable) if the job is for a GPU and there is none that it could use.
 void require_device(const job::JobConfig& config);
 
+/// Makes a dense network other than that of the configuration, for a program that has one.
+using MakeNetwork =
+    std::function<std::unique_ptr<dense::DenseNetwork>(const dense::InputShape&, ThreadPool&)>;
+
 /// Everything that is trained: the embedding rows and the dense network of a job. Built from the
 /// configuration and the resolved schema; contents are those of step 0 until a checkpoint is
-/// loaded.
+/// loaded. `make_network`: empty, or what the network comes from.
 struct Model {
   Model(const job::JobConfig& config,
         const data::Schema& schema,
         Cluster& cluster,
-        ThreadPool& pool);
+        ThreadPool& pool,
+        const MakeNetwork& make_network = {});
 
   std::unique_ptr<backend::Device>
       device;  // of rows in a cache, or of the network; nullptr: neither

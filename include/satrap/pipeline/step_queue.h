@@ -73,6 +73,7 @@ class StepQueue {
 
   // Dense side. The wait functions rethrow errors.
   Work* take_looked_up(const std::atomic<bool>* stop);  // blocks; nullptr: all steps are done
+  void put_back(Work* work);  // what take_looked_up has returned last, not trained on
   void submit_gradient(Work* work);
   void finish(Work* work);  // after submit_gradient: the dense stage does not look at it any more
   void wait_retired(std::int64_t step);

@@ -14,6 +14,7 @@
 #include "satrap/data/open_rows.h"
 #include "satrap/job/cluster_config.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
 #include "satrap/trainer/live_progress.h"
 #include "satrap/trainer/metrics.h"
 #include "satrap/trainer/reliability.h"
@@ -54,6 +55,10 @@ struct TrainOptions {
   // For programs that supply their own batches, with the features of the configuration: opens them
   // instead of data.train. Empty: data.train is read.
   std::function<std::unique_ptr<data::BatchSource>(const data::ReadOptions&)> open_batches = {};
+  // For programs that compute the dense network: makes it instead of that of `model`.
+  pipeline::MakeNetwork make_network = {};
+  // Gets an owner of the memory of batches, which may outlive the run; may be null.
+  std::shared_ptr<const void>* memory_of_batches = nullptr;
   std::string machine = {};  // description of this machine, for metrics.jsonl
 };
 

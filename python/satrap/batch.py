@@ -1,0 +1,140 @@
+"""A batch whose rows have been looked up, as tensors over the engine's memory."""
+import torch
+
+from .errors import Error
+
+
+class Lease:
+    """What every tensor over the memory of a batch refers to: it lives for as long as any of them, and so does `owner`."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+
+class Batch:
+    """The inputs of a network for n examples, until the step of the batch is done.
+
+    Nothing is copied: the tensors are over the memory of the engine, which uses it again. What is to be kept must be
+    copied (`tensor.detach().clone()`). In a training loop `pooled` and each `batch[feature]` are leaves, whose `.grad`
+    is the memory from which rows are updated.
+
+    step             number of the step, from 1; of an evaluation 0
+    numeric          [n, job.numeric_width] float32, transformed
+    pooled           [n, job.pooled_width] all features side by side; a sequence with all of its vectors
+    batch["item"]    [n, width] one feature; [n, length, width] a sequence, padded with zeros
+    mask("history")  [n, length] bool, True where the sequence has an element
+    labels           [n, labels] 0 or 1; where it is missing 0, and `weight` is 0
+    weight           [n, labels] factor of each example's loss: weight of the example times that of the label
+    """
+
+    def __init__(self, job, run, call):
+        self._job, self._call = job, call
+        self.step = call.step
+        self._lease = Lease(run)
+        self._made = {}
+        self._leaves = []  # of them: leaf, the memory of its gradient
+        self._num_examples = call.num_examples
+
+    def __len__(self):
+        return self._num_examples
+
+    @property
+    def numeric(self):
+        return self._make("numeric", lambda: self._given("numeric")[:, :self._job.numeric_width])
+
+    @property
+    def pooled(self):
+        return self._make("pooled", lambda: self._leaf(slice(0, self._job.pooled_width), 0))
+
+    def __getitem__(self, feature):
+        place = self._place(feature)
+        return self._make(("feature", feature), lambda: self._leaf(place.columns, place.length))
+
+    def mask(self, feature):
+        place = self._place(feature)
+        if not place.length:
+            raise Error(f"mask('{feature}'): is for a feature with pooling: sequence, and '{feature}' has another")
+        return self._make(("mask", feature), lambda: self._given("numeric")[:, place.mask_columns] > 0.5)
+
+    @property
+    def labels(self):
+        self._require_labels("labels")
+        if not self._open().has_weights:
+            return self._given("labels")
+        return self._make("labels", lambda: self._given("labels").nan_to_num(0.0))
+
+    @property
+    def weight(self):
+        self._require_labels("weight")
+        if self._open().has_weights:
+            return self._given("weights")
+        weights = torch.tensor(self._job._engine.label_weights)
+        return self._make("weight", lambda: weights.expand(len(self), len(weights)))
+
+    def _open(self):
+        if self._call is None:
+            raise Error(f"the batch of step {self.step} is used after its step: its memory is the engine's, which uses it "
+                        "again; what is to be kept must be copied before trainer.step: tensor.detach().clone()")
+        return self._call
+
+    def _require_labels(self, name):
+        if not self._open().trains:
+            raise Error(f"batch.{name}: an evaluation asks for predictions, which are made without labels")
+
+    def _place(self, feature):
+        self._open()
+        if feature not in self._job._places:
+            raise Error(f"batch['{feature}']: there is no such feature; there are {', '.join(self._job.features)}")
+        return self._job._places[feature]
+
+    def _make(self, key, make):
+        self._open()
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def _given(self, name):
+        """A tensor over a matrix of the call."""
+        return self._make(("given", name), lambda: getattr(self._open(), name)(self._lease))
+
+    def _leaf(self, columns, length):
+        def part(name):
+            matrix = self._given(name)[:, columns]
+            return matrix.unflatten(1, (length, -1)) if length else matrix
+
+        leaf = part("pooled")
+        if self._call.trains:
+            leaf.requires_grad_()
+            leaf.grad = part("gradient")
+            self._leaves.append((leaf, leaf.grad))
+        return leaf
+
+    def _collect_gradients(self):
+        """Those of leaves whose `.grad` was taken away, as by an optimizer's zero_grad."""
+        for leaf, gradient in self._leaves:
+            if leaf.grad is not gradient and leaf.grad is not None:
+                gradient.add_(leaf.grad)
+
+    def _write_predictions(self, scores, name):
+        """From logits, [n, outputs], or [n] with one output."""
+        n, outputs = len(self), self._job.num_outputs
+        shape = list(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        if shape != [n, outputs] and not (outputs == 1 and shape == [n]):
+            what = "classes" if self._job.losses == ["softmax"] else "labels"
+            raise Error(f"{name}: has the shape {shape}, and must be the logits of the batch, [examples, {what}] = "
+                        f"[{n}, {outputs}]")
+        with torch.no_grad():
+            to = self._open().probabilities(self._lease)
+            to.copy_(scores.detach().reshape(n, outputs))
+            if self._job.losses == ["softmax"]:
+                to.copy_(torch.softmax(to, 1))
+                return
+            for column, loss in enumerate(self._job.losses):
+                if loss == "bce":
+                    to[:, column].sigmoid_()
+
+    def _close(self):
+        """No tensor is made any more. Returns what all that were made refer to, or nothing else does."""
+        lease, self._lease, self._call = self._lease, None, None
+        self._made, self._leaves = {}, []
+        return lease

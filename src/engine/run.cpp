@@ -1,0 +1,57 @@
+#include "src/engine/run.h"
+
+#include <memory>
+#include <utility>
+
+#include <unistd.h>
+
+#include "satrap/app/train_job.h"
+#include "satrap/core/error.h"
+#include "satrap/core/thread_group.h"
+
+namespace satrap::engine {
+
+Run::Run(const job::JobConfig& config, trainer::TrainOptions options, std::int64_t num_parameters)
+    : process_(getpid()), config_(config), options_(std::move(options)) {
+  options_.stop = &stop_;
+  options_.memory_of_batches = &memory_of_batches_;
+  options_.make_network = [this, num_parameters](const dense::InputShape& shape, ThreadPool& pool) {
+    return std::make_unique<dense::ExternalNetwork>(calls_, shape, num_parameters, pool);
+  };
+  app::choose_run_dir(config_, options_);
+  thread_ = start_thread("train", [this] {
+    try {
+      outcome_ = app::train_job(config_, options_, [this](const std::string& w) { words_ = w; });
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    calls_.end();
+  });
+}
+
+Run::~Run() {
+  if (getpid() == process_) {
+    close();
+  } else {
+    thread_.detach();
+  }
+}
+
+void Run::close() {
+  stop();
+  fail("it has ended");
+  join();
+}
+
+dense::NetworkCall* Run::next_call(std::chrono::milliseconds time) {
+  return calls_.wait_until(std::chrono::steady_clock::now() + time);
+}
+
+const trainer::TrainOutcome& Run::result() {
+  SATRAP_CHECK(has_ended(), "the result of a run that goes on");
+  join();
+  if (error_) std::rethrow_exception(error_);
+  return outcome_;
+}
+
+}  // namespace satrap::engine

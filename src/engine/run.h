@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <sys/types.h>
+
+#include "satrap/dense/external_network.h"
+#include "satrap/job/job_config.h"
+#include "satrap/trainer/trainer.h"
+
+namespace satrap::engine {
+
+/// A run of a job on a thread of its own ("train"), whose dense network another thread computes,
+/// the caller of next_call and answer. Functions are for that thread, but stop().
+class Run {
+ public:
+  /// `num_parameters`: of the network, for the user. Starts the thread.
+  Run(const job::JobConfig& config, trainer::TrainOptions options, std::int64_t num_parameters);
+  ~Run();  // closes; in a copy of the process (fork), which has no such thread, it does nothing
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// The call that is to be answered; nullptr if none comes within `time`, or none will come.
+  dense::NetworkCall* next_call(std::chrono::milliseconds time);
+  void answer() { calls_.answer(); }
+  bool has_ended() const { return calls_.has_ended(); }
+
+  void stop() { stop_ = true; }                     // as a signal stops the command
+  void decline_steps() { calls_.decline_steps(); }  // the next step, or this one, is not trained
+  void fail(const std::string& why) { calls_.fail(why); }
+
+  /// Ends the run at once, if it is not over: its last checkpoint stays.
+  void close();
+
+  /// Once it has ended. Rethrows its error.
+  const trainer::TrainOutcome& result();
+  const std::string& words() const { return words_; }  // about the finished run
+  const std::string& run_dir() const { return config_.run_dir; }
+
+ private:
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  const pid_t process_;
+  job::JobConfig config_;
+  trainer::TrainOptions options_;
+  std::shared_ptr<const void> memory_of_batches_;  // for as long as the program may look at it
+  dense::NetworkCalls calls_;
+  std::atomic<bool> stop_ = false;
+  trainer::TrainOutcome outcome_;  // these of the thread, until it has ended
+  std::string words_;
+  std::exception_ptr error_;
+  std::thread thread_;
+};
+
+}  // namespace satrap::engine
