@@ -1,4 +1,5 @@
 """The configuration of a job."""
+import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -6,7 +7,7 @@ from collections.abc import Mapping
 from .errors import ConfigError
 
 try:
-    from . import _engine
+    _engine = importlib.import_module("._engine", __package__)
 except ModuleNotFoundError as error:
     if error.name != "satrap._engine":
         raise
