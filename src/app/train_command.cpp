@@ -106,14 +106,14 @@ std::string describe_slices(const trainer::SlicedColumn& column, job::Loss loss)
   };
   std::string text = fmt::format("\n{:<{}}  {:>12}", printable(column.name), width, "examples");
   for (const auto& [name, value] : metrics) text += fmt::format("  {:>{}}", name, width_of(name));
-  text += "\n";
+  text += '\n';
   for (const trainer::Slice& slice : column.slices) {
     const trainer::Metrics& m = slice.metrics;
     text += fmt::format("{:<{}}  {:>12}", name_of(slice), width, with_commas(m.examples));
     for (const auto& [name, value] : metrics) {
       text += fmt::format("  {:>{}.6f}", m.*value, width_of(name));
     }
-    text += "\n";
+    text += '\n';
   }
   return text + "\n";
 }
