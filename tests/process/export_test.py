@@ -214,7 +214,7 @@ class Export(unittest.TestCase):
         types = re.search(r"one of:? ([\w, |]+)", explained).group(1)
         models = [DIN, *(model for _, model in MODELS.values())]
         written = {re.search(r"type: (\w+)", model).group(1) for model in models}
-        self.assertEqual(set(re.findall(r"\w+", types)) - {"torchscript"}, written)
+        self.assertEqual(set(re.findall(r"\w+", types)) - {"torchscript", "python"}, written)
 
     def test_every_model_scores_click_logs_and_ids_never_seen(self):
         self.satrap("data", "generate", "--rows", 1500, "--scale", "0.001", "--out", self.dir / "train.tsv",
