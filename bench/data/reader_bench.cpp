@@ -103,7 +103,7 @@ DataConfig csv() {
   DataConfig config;
   config.train.path = {files().csv()};
   config.schema.numeric = {{.name = "I1..I13"}};
-  config.schema.features = {{.name = "C1..C26"}};
+  config.schema.features.emplace_back().name = "C1..C26";
   config.reader_threads = 1;
   return config;
 }
