@@ -9,8 +9,8 @@ namespace satrap::dense {
 
 /// The tiles that are fastest on this CPU.
 const ProductTiles& fp32_tiles(const Cpu& cpu);
-/// Tiles for operands that are rounded to bf16. Null: this CPU has no instructions for it. Lets this
-/// process use AMX if the CPU has it.
+/// Tiles for operands that are rounded to bf16. Null: this CPU has no instructions for it. Lets
+/// this process use AMX if the CPU has it.
 const ProductTiles* bf16_tiles(const Cpu& cpu);
 
 /// Matrix products on the calling thread, in tiles of registers (the inner kernels of Goto and van

@@ -242,7 +242,8 @@ TEST(Heads, AModuleMustGiveALogitOfEachLabel) {
   EXPECT_EQ(error_of(two), "");
   two.shape.label_weights = {1.0F, 1.0F};
   const std::string error = error_of(two);
-  EXPECT_NE(error.find("wanted are 2 rows of 2 (one for each label or class) logits"), std::string::npos)
+  EXPECT_NE(error.find("wanted are 2 rows of 2 (one for each label or class) logits"),
+            std::string::npos)
       << error;
 }
 

@@ -126,9 +126,10 @@ TEST(ResolveSpecs, RefusesATableThatNoFeatureUses) {
 }
 
 TEST(ResolveSpecs, RefusesASequenceOfUnlimitedLength) {
-  EXPECT_EQ(resolve_error({}, {{"item", {.pooling = Pooling::kSequence}}}),
-            "features.item.pooling: sequence needs max_length for feature 'item' in the schema; a cross "
-            "or a part of a time cannot be one");
+  EXPECT_EQ(
+      resolve_error({}, {{"item", {.pooling = Pooling::kSequence}}}),
+      "features.item.pooling: sequence needs max_length for feature 'item' in the schema; a cross "
+      "or a part of a time cannot be one");
   EXPECT_THAT(resolve_error({}, {{"default", {.pooling = Pooling::kSequence}}}),
               StartsWith("features.default.pooling: "));
 }
