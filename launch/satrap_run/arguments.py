@@ -20,6 +20,7 @@ Starts and supervises a satrap job of many processes: N parameter-server shards
   satrap-run --ps 2 --nproc-per-node 2 job.yaml      (--ps sets embedding.store=ps)
   satrap-run --loaders 2 job.yaml                    (processes that read for the ranks)
   satrap-run --ps 2 --nproc-per-node 2 --max-restarts 3 job.yaml train.epochs=2 -- --overwrite
+  satrap-run --ps 2 --nproc-per-node 2 train.py --lr 0.1       (each rank runs a program in Python)
 """
 
 EPILOG = """\
@@ -67,8 +68,14 @@ several nodes
     satrap-run --ps 4 --nproc-per-node 2 --nnodes 2 --node-rank I --master-addr A --master-port P job.yaml
   launch/slurm/satrap.sbatch does this under Slurm, launch/kubernetes/job.yaml under Kubernetes.
 
+a program in Python (satrap.Trainer)
+  CONFIG ends in .py: each rank runs it with this launcher's Python, and what follows is for the
+  program. Its job is where the program says; shards learn from rank 0 what their tables are. After
+  a restart its trainer resumes by itself. Log files are in ./logs.
+
 ranks started by torchrun, Slurm or Kubernetes
-  --ps-only starts only the shards and prints the variables that ranks need:
+  --ps-only starts only the shards and prints the variables that ranks need; for ranks of a program
+  in Python (torchrun train.py) CONFIG is left out:
     eval "$(satrap-run --ps-only --ps 2 job.yaml &)"
     torchrun --no-python --nproc-per-node 2 satrap train job.yaml
     kill $SATRAP_RUN_PID
@@ -86,9 +93,10 @@ class Parser(argparse.ArgumentParser):
 
 @dataclasses.dataclass
 class Options:
-    config: str
+    config: str | None  # None: shards learn it from rank 0
     settings: list  # key.path=value
     train_flags: list  # what follows `--`
+    script: list  # a program in Python and its arguments, in place of a configuration
     ps: int | None  # None until complete(): not given
     nproc: int | str  # AUTO or GPU until complete()
     nnodes: int
@@ -159,8 +167,10 @@ def make_parser():
     parser = Parser(
         prog="satrap-run", allow_abbrev=False, description=DESCRIPTION, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="satrap-run [options] CONFIG [key.path=value ...] [-- flags of satrap train]")
-    parser.add_argument("config", metavar="CONFIG", help="the job, a YAML file")
+        usage="satrap-run [options] CONFIG [key.path=value ...] [-- flags of satrap train]\n"
+              "       satrap-run [options] PROGRAM.py [arguments of the program]")
+    parser.add_argument("config", metavar="CONFIG", nargs="?",
+                        help="the job, a YAML file; or a program in Python that trains it")
     parser.add_argument("settings", metavar="key.path=value", nargs="*",
                         help="each overrides the file, for shards and ranks")
     add = parser.add_argument
@@ -217,9 +227,16 @@ def find_program(name, bin_dir, parser):
 
 def parse(argv, environment):
     """Parses a command line; a wrong one raises SystemExit(2) after a line `error: …`."""
-    split = argv.index("--") if "--" in argv else len(argv)
     parser = make_parser()
+    argv, script = split_off_script(argv)
+    split = argv.index("--") if "--" in argv else len(argv)
     given = parser.parse_intermixed_args(argv[:split])
+    if script and (given.config is not None or split < len(argv)):
+        parser.error(f"{script[0]}: a program in Python stands in place of a configuration, and after all options of satrap-run")
+    if script and given.ps_only:
+        parser.error(f"--ps-only starts no ranks, and {script[0]} is for them; leave it out, and start it by torchrun")
+    if given.config is None and not script and not given.ps_only:
+        parser.error("the following arguments are required: CONFIG")
     for setting in given.settings:
         if "=" not in setting and not setting.startswith("~"):
             parser.error(f"'{setting}': neither an option nor key.path=value")
@@ -242,8 +259,8 @@ def parse(argv, environment):
     if token is not None and len(token) < MIN_TOKEN_CHARS:
         parser.error(f"SATRAP_TOKEN has {len(token)} characters: too easy to guess, use {MIN_TOKEN_CHARS}")
     return Options(
-        config=given.config, settings=with_loaders(with_shards(given.settings, given.ps), given.loaders),
-        train_flags=argv[split + 1:],
+        config=given.config, train_flags=argv[split + 1:], script=script,
+        settings=[] if given.config is None else with_loaders(with_shards(given.settings, given.ps), given.loaders),
         ps=given.ps, nproc=0 if given.ps_only else given.nproc_per_node, nnodes=given.nnodes,
         node_rank=given.node_rank, master_addr=given.master_addr, master_port=given.master_port,
         join_timeout=given.join_timeout, max_restarts=given.max_restarts,
@@ -253,6 +270,13 @@ def parse(argv, environment):
         ps_only=given.ps_only, token=token,
         train_program=find_program("satrap", given.bin_dir, parser),
         ps_program=find_program("satrap-ps", given.bin_dir, parser) if given.ps else "")
+
+
+def split_off_script(argv):
+    """The words for the launcher, and a program in Python with its arguments."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    first = next((number for number, word in enumerate(argv[:end]) if word.endswith(".py")), len(argv))
+    return argv[:first], argv[first:]
 
 
 def with_shards(settings, ps):
@@ -271,5 +295,5 @@ def complete(options, nproc):
         return dataclasses.replace(options, nproc=nproc)
     ps = options.nnodes if options.nproc in (AUTO, GPU) and nproc * options.nnodes > 1 else 0
     return dataclasses.replace(
-        options, nproc=nproc, ps=ps, settings=with_shards(options.settings, ps),
+        options, nproc=nproc, ps=ps, settings=options.settings if options.script else with_shards(options.settings, ps),
         ps_program=find_program("satrap-ps", options.bin_dir, make_parser()) if ps else "")

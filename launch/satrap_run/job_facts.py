@@ -26,6 +26,8 @@ def ask(options, *command):
 
 def job_facts(options):
     """A wrong configuration ends the launcher here, with one error for all processes."""
+    if options.config is None:
+        return JobFacts(run_dir=None, device=None)
     done = ask(options, "config", "dump", options.config, *options.settings)
     if done.returncode == USAGE_STATUS:
         sys.stderr.write(done.stderr)

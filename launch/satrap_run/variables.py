@@ -2,6 +2,7 @@
 import dataclasses
 import math
 import os
+import sys
 
 ATTEMPT_0_FLAGS = ("--resume", "--overwrite", "--resume-from")
 
@@ -18,7 +19,8 @@ class Attempt:
 
 def shard_command(options, shard):
     workers = [] if options.ps_workers is None else ["--workers", str(options.ps_workers)]
-    return [options.ps_program, options.config, "--shard", str(shard), "--shards", str(options.ps),
+    config = [] if options.config is None else [options.config]
+    return [options.ps_program, *config, "--shard", str(shard), "--shards", str(options.ps),
             *workers, *options.settings]
 
 
@@ -28,6 +30,8 @@ def loader_command(options):
 
 
 def rank_command(options, attempt):
+    if options.script:
+        return [sys.executable, *options.script]
     flags = options.train_flags
     if attempt > 0:
         flags = [*later_flags(flags), "--resume"]

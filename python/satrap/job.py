@@ -37,6 +37,7 @@ class Job:
     losses          what makes predictions of each label's logit: "bce" a sigmoid, "mse" nothing, "softmax" that
     num_outputs     the logits of a row: one for each label, or for each class of the only one
     loss_shift      to be added to the logits for the loss alone, where negatives are sampled; else 0
+    rank, num_ranks this process among those that train, by the environment that satrap-run or torchrun sets; else 0 of 1
     run_dir         where the run will write, unless it takes a new folder beside
     yaml            the whole configuration, with its defaults
     """
@@ -55,6 +56,7 @@ class Job:
         self.losses, self.num_outputs = job.losses(), job.num_outputs
         self.numeric_names, self.numeric_width = job.numeric_names, len(job.numeric_names)
         self.pooled_width, self.loss_shift = job.pooled_width, job.loss_shift
+        self.rank, self.num_ranks = job.rank, job.num_ranks
         self._places = {place[0]: Place(*place[1:]) for place in job.features()}
         self.features = list(self._places)
         self.widths = {name: place.width for name, place in self._places.items()}

@@ -13,6 +13,7 @@ from . import _engine
 from .batch import Batch
 from .errors import ConfigError, Error
 from .job import Job
+from .ranks import Sums, is_restarted, norm_of, seed_step
 from .signals import StopSignals
 from .state import BadState, decode, encode
 
@@ -49,6 +50,9 @@ class Trainer:
         self._predict = predict or net
         self._state = dict(state or {})
         self._options = (bool(resume), os.fspath(resume_from), bool(overwrite), bool(accept_changed_data))
+        if is_restarted():
+            self._options = (True, "", False, bool(accept_changed_data))
+        self._sums = Sums(net, job.num_ranks) if job.num_ranks > 1 else None
         self._trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
         self._buffers = list(net.buffers())
         self._run = self._batch = self._call = self._kept = None
@@ -71,7 +75,10 @@ class Trainer:
         if self._run is not None:
             raise Error("this trainer has been used, and a trainer trains once; make another one, with resume=True to "
                         "continue from its checkpoint")
-        self._run = _engine.Run(self._job._engine, sum(map(torch.Tensor.numel, self._trained)), *self._options)
+        self._run = _engine.Run(self._job._engine, sum(map(torch.Tensor.numel, self._trained)),
+                                self._sums.size if self._sums else 0, *self._options)
+        if self._sums:
+            self._sums.open(self._run)
         weakref.finalize(self, close_run, self._run, self._pid)  # at the latest when the program ends
         return self._batches()
 
@@ -95,6 +102,8 @@ class Trainer:
 
     def _begin(self, call):
         self._before = [buffer.clone() for buffer in self._buffers]
+        if self._sums:
+            seed_step(self._job._engine.seed, call.step, self._job.rank)
         self._generator = torch.get_rng_state()
         self._batch = Batch(self._job, self._run, call)
 
@@ -111,16 +120,15 @@ class Trainer:
         if batch is None or batch._call is None:
             raise Error("trainer.step: there is no batch to train on; call it once for each batch of the loop, inside it")
         self._check_process()
-        check_loss(loss, batch)
+        if len(batch):
+            check_loss(loss, batch)
         if scores is not None:
             batch._write_predictions(scores, "scores")
         self._check_released()
         self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        batch._collect_gradients()
-        loss_value = float(loss.detach())
-        gradients = [parameter.grad for parameter in self._trained if parameter.grad is not None]
-        norm = float(torch.nn.utils.get_total_norm(gradients)) if gradients else 0.0
+        loss_value, norm = self._backward(loss, batch) if len(batch) else (0.0, 0.0)
+        if self._sums:
+            self._sums.write(self._before) if len(batch) else self._sums.write_nothing()
         call = batch._call
         self._kept = (batch.step, weakref.ref(batch._close()))
         try:
@@ -128,13 +136,26 @@ class Trainer:
             self._run.answer()
             self._call = self._run.next_call()
             if self._call is not None and self._call.kind == Kind.APPLY:
+                if self._sums:
+                    self._call.set_result(loss_value, self._sums.read(self._before), True)
                 self._optimizer.step()
                 self._answer()
             else:
                 self._restore_buffers()
+            if self._call is not None and self._call.kind == Kind.FORGET:
+                self._next_step()  # to the end, before the program goes on as if the step had been taken
         except BaseException as error:
             self._fail(error)
             raise
+
+    def _backward(self, loss, batch):
+        """Returns the loss and the norm of the gradient, which is this rank's share in that of the mean over all ranks."""
+        if self._sums:
+            loss.backward(torch.full_like(loss, batch._call.share))
+        else:
+            loss.backward()
+        batch._collect_gradients()
+        return float(loss.detach()), norm_of(self._trained)
 
     def _check_released(self):
         """The memory of the batch before is used again once this step is done."""
@@ -169,6 +190,8 @@ class Trainer:
             call.state = self._encoded()
         elif call.kind == Kind.LOAD:
             self._load(call.state)
+        elif call.kind == Kind.FORGET:
+            pass  # another rank has left its loop
         else:
             raise Error(f"a call of kind {call.kind} out of its turn")
 
@@ -202,15 +225,16 @@ class Trainer:
             saved = decode(data)
         except BadState as error:
             raise Error(f"checkpoint: {error}") from None
+        whose = "checkpoint" if self._job.rank == 0 else f"rank {self._job.rank} takes over what rank 0 has"
         if set(saved["state"]) != set(self._state):
-            raise Error(f"checkpoint: has the states {sorted(saved['state'])}, and the trainer was given "
+            raise Error(f"{whose}: there are the states {sorted(saved['state'])}, and the trainer was given "
                         f"{sorted(self._state)}; give it the same")
         parts = {"net": self._net, "optimizer": self._optimizer, **{f"state '{name}'": part for name, part in self._state.items()}}
         for name, part in parts.items():
             try:
                 part.load_state_dict(saved[name] if name in saved else saved["state"][name[7:-1]])
             except (RuntimeError, ValueError, KeyError) as error:
-                raise Error(f"checkpoint: {name} does not fit what it was trained with: {error}") from None
+                raise Error(f"{whose}: {name} does not fit what it was trained with: {error}") from None
         torch.set_rng_state(saved["generator"])
 
     def _restore_buffers(self):

@@ -84,8 +84,9 @@ int serve_store(const StoreArguments& arguments) {
 
 void add_ps_arguments(CLI::App& command, Action& chosen) {
   auto arguments = std::make_shared<PsArguments>();
-  command.add_option("CONFIG", arguments->config, "The job, a YAML file")
-      ->required()
+  command
+      .add_option("CONFIG", arguments->config,
+                  "The job, a YAML file; without it rank 0, a program in Python, says what it is")
       ->type_name("");
   command
       .add_option("OVERRIDES", arguments->overrides,

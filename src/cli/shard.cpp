@@ -4,12 +4,30 @@
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
 #include "satrap/job/embedding_specs.h"
+#include "satrap/job/published_job.h"
 #include "satrap/job/read_job.h"
 #include "satrap/net/endpoint.h"
 #include "satrap/net/rendezvous.h"
 #include "satrap/ps/shard_server.h"
 
 namespace satrap::cli {
+namespace {
+
+job::JobConfig read_job(const std::string& config, const std::vector<std::string>& overrides) {
+  ConfigOrigins origins;
+  return job::read_job(config, overrides, origins);
+}
+
+job::JobConfig published_job(const ShardOptions& options) {
+  const auto store = net::open_rendezvous(
+      options.cluster.store, options.cluster.token,
+      net::Deadline::after_ms(job::ClusterOptions().timeout_ms()).unless(*options.stop));
+  log_info("shard {} of {} waits for rank 0 to say what its tables are", options.shard,
+           options.num_shards);
+  return job::wait_for_job(*store, *options.stop);
+}
+
+}  // namespace
 
 void serve_shard(const std::string& config,
                  const std::vector<std::string>& overrides,
@@ -23,8 +41,7 @@ void serve_shard(const std::string& config,
                 "environment: SATRAP_STORE, where the processes of the job meet, is not set; "
                 "satrap-run sets it");
   }
-  ConfigOrigins origins;
-  const job::JobConfig job = job::read_job(config, overrides, origins);
+  const job::JobConfig job = config.empty() ? published_job(options) : read_job(config, overrides);
   const job::EmbeddingSpecs specs = job::embedding_specs(job, data::resolve_schema(job.data));
 
   const net::Endpoint endpoint({.interface = options.cluster.interface,

@@ -17,7 +17,8 @@ struct ShardOptions {
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler
 };
 
-/// Serves one parameter-server shard of a job until `stop` is set. Needs no libtorch. Throws
+/// Serves one parameter-server shard of a job until `stop` is set. Needs no libtorch. `config`: a
+/// file; empty: what rank 0 publishes (job::publish_job), for which it waits. Throws
 /// Error(kInvalidConfig) for a wrong job or number, NetError if the store cannot be reached.
 void serve_shard(const std::string& config,
                  const std::vector<std::string>& overrides,

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kPiece = DenseNetwork::kPieceExamples;
 
+// Places in the flag.
+constexpr std::size_t kFlag = 0, kLossShare = 2;
+
 std::int64_t num_pieces(std::int64_t rows) { return (rows + kPiece - 1) / kPiece; }
 
 [[noreturn]] void refuse_export() {
@@ -87,13 +90,21 @@ void NetworkCalls::fail(const std::string& why) {
 ExternalNetwork::ExternalNetwork(NetworkCalls& calls,
                                  const InputShape& shape,
                                  std::int64_t num_parameters,
+                                 std::span<float> summed,
                                  ThreadPool& pool)
     : calls_(calls),
       num_outputs_(shape.num_outputs()),
       pooled_width_(shape.pooled_width()),
       num_parameters_(num_parameters),
       pool_(pool),
-      flag_(static_cast<std::size_t>(kFlagFloats)) {}
+      summed_(summed) {
+  SATRAP_CHECK(std::ssize(summed) >= kFlagFloats, "memory for the flag");
+}
+
+std::span<float> ExternalNetwork::flag_and_first_bucket() {
+  const std::size_t size = static_cast<std::size_t>(kFlagFloats + kGradientBucket);
+  return summed_.first(std::min(summed_.size(), size));
+}
 
 void ExternalNetwork::fill_zeros(const FloatMatrix& gradient, std::int64_t rows) {
   float* const to = host_values(gradient, rows, pooled_width_, "gradient of pooled rows");
@@ -119,10 +130,10 @@ bool ExternalNetwork::is_finite(const FloatMatrix& gradient, std::int64_t rows) 
 
 void ExternalNetwork::forward_backward(const DenseInput& input,
                                        const DenseOutput& output,
-                                       const OnGradient& on_gradient) {
-  const std::int64_t n = input.num_examples;
-  SATRAP_CHECK(!on_gradient, "the gradient of an external network is not summed");
-  SATRAP_CHECK(n > 0, "a batch without examples has no mean loss");
+                                       const OnGradient&) {
+  const std::int64_t n = input.num_examples, all = std::max(n, input.loss_examples);
+  SATRAP_CHECK(all > 0, "a batch without examples has no mean loss");
+  std::ranges::fill(summed_.first(static_cast<std::size_t>(kFlagFloats)), 0.0F);
   fill_zeros(output.grad_pooled, n);
   std::fill_n(host_values(output.probabilities, n, num_outputs_, "probabilities"), n * num_outputs_,
               std::numeric_limits<float>::quiet_NaN());
@@ -133,19 +144,28 @@ void ExternalNetwork::forward_backward(const DenseInput& input,
   calls_.make(call);
   result_ = call.result;
   result_.finite = result_.finite && is_finite(output.grad_pooled, n);
-  flag_[0] = result_.finite ? 0.0F : 1.0F;
+  summed_[kFlag] = result_.finite ? 0.0F : 1.0F;
+  const double share = static_cast<double>(n) / static_cast<double>(all);
+  summed_[kLossShare] = static_cast<float>(result_.loss * share);
 }
 
 void ExternalNetwork::copy_flag(float* to, Place place) {
   SATRAP_CHECK(place == Place::kHost, "an external network is the host's");
-  *to = flag_[0];
+  *to = summed_[kFlag];
 }
 
 void ExternalNetwork::apply(std::int64_t step) {
-  result_.finite = flag_[0] == 0.0F;
+  result_.finite = summed_[kFlag] == 0.0F;
+  if (std::ssize(summed_) > kFlagFloats) result_.loss = static_cast<double>(summed_[kLossShare]);
   if (!result_.finite) return;
-  NetworkCall call{.kind = NetworkCall::Kind::kApply};
+  NetworkCall call{.kind = NetworkCall::Kind::kApply, .result = result_};
   call.input.step = step;
+  calls_.make(call);
+  result_.grad_norm = call.result.grad_norm;  // that of all ranks
+}
+
+void ExternalNetwork::forget_step() {
+  NetworkCall call{.kind = NetworkCall::Kind::kForget};
   calls_.make(call);
 }
 

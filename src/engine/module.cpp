@@ -1,10 +1,12 @@
 // satrap._engine, the compiled part of the package in python/satrap, which alone calls it.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "satrap/core/float_matrix.h"
 #include "satrap/data/schema.h"
 #include "satrap/embedding/feature_layout.h"
+#include "satrap/job/cluster_config.h"
 #include "satrap/job/embedding_specs.h"
 #include "satrap/job/job_config.h"
 #include "satrap/job/label_loss.h"
@@ -33,6 +36,7 @@ namespace satrap::engine {
 namespace {
 
 using dense::NetworkCall;
+using Vector = nb::ndarray<nb::pytorch, float, nb::ndim<1>, nb::device::cpu>;
 using Tensor = nb::ndarray<nb::pytorch, float, nb::ndim<2>, nb::device::cpu>;
 
 /// A tensor on the same memory, which refers to `owner` for as long as anything uses the memory.
@@ -81,6 +85,7 @@ struct Job {
     return words;
   }
 
+  job::ClusterConfig cluster = job::ClusterConfig::from_environment();
   job::JobConfig config;
   data::Schema schema;
   job::EmbeddingSpecs specs;
@@ -138,6 +143,9 @@ void bind_job(nb::module_& m) {
       .def("losses", &Job::losses)
       .def_prop_ro("num_outputs", [](const Job& job) { return job.shape.num_outputs(); })
       .def_prop_ro("loss_shift", [](const Job& job) { return job.shape.loss_shift; })
+      .def_prop_ro("seed", [](const Job& job) { return job.config.seed; })
+      .def_prop_ro("rank", [](const Job& job) { return job.cluster.rank; })
+      .def_prop_ro("num_ranks", [](const Job& job) { return job.cluster.num_ranks; })
       .def_prop_ro("has_evaluation", [](const Job& job) { return job.config.data.has_eval(); });
 }
 
@@ -145,6 +153,7 @@ void bind_call(nb::module_& m) {
   nb::enum_<NetworkCall::Kind>(m, "Kind")
       .value("STEP", NetworkCall::Kind::kStep)
       .value("APPLY", NetworkCall::Kind::kApply)
+      .value("FORGET", NetworkCall::Kind::kForget)
       .value("PREDICT", NetworkCall::Kind::kPredict)
       .value("SAVE", NetworkCall::Kind::kSave)
       .value("LOAD", NetworkCall::Kind::kLoad);
@@ -157,6 +166,12 @@ void bind_call(nb::module_& m) {
       .def_ro("kind", &NetworkCall::kind)
       .def_prop_ro("step", [](const NetworkCall& call) { return call.input.step; })
       .def_prop_ro("num_examples", [](const NetworkCall& call) { return call.input.num_examples; })
+      .def_prop_ro("share",
+                   [](const NetworkCall& call) {
+                     const auto n = static_cast<double>(call.input.num_examples);
+                     return n / static_cast<double>(
+                                    std::max(call.input.num_examples, call.input.loss_examples));
+                   })
       .def_prop_ro("trains",
                    [](const NetworkCall& call) { return call.kind == NetworkCall::Kind::kStep; })
       .def_prop_ro("has_weights",
@@ -186,6 +201,7 @@ void bind_call(nb::module_& m) {
 void begin_run(Run* memory,
                const Job& job,
                std::int64_t num_parameters,
+               std::int64_t num_summed,
                bool resume,
                const std::string& resume_from,
                bool overwrite,
@@ -195,7 +211,7 @@ void begin_run(Run* memory,
   options.resume_from = resume_from;
   options.overwrite = overwrite;
   options.accept_changed_data = accept_changed_data;
-  new (memory) Run(job.config, std::move(options), num_parameters);
+  new (memory) Run(job.config, std::move(options), num_parameters, num_summed);
 }
 
 void bind_run(nb::module_& m) {
@@ -209,6 +225,12 @@ void bind_run(nb::module_& m) {
       .def("close", &Run::close, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("run_dir", &Run::run_dir)
       .def_prop_ro("words", &Run::words)
+      .def("summed",
+           [](Run& run, const nb::handle& owner) {
+             const std::span<float> values = run.summed();
+             const std::size_t shape[] = {values.size()};
+             return Vector(values.data(), 1, shape, owner);
+           })
       .def("result", [](Run& run) {
         const trainer::TrainOutcome* outcome = nullptr;
         {

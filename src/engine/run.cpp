@@ -8,19 +8,42 @@
 #include "satrap/app/train_job.h"
 #include "satrap/core/error.h"
 #include "satrap/core/thread_group.h"
+#include "satrap/job/published_job.h"
+#include "satrap/net/rendezvous.h"
 
 namespace satrap::engine {
+namespace {
 
-Run::Run(const job::JobConfig& config, trainer::TrainOptions options, std::int64_t num_parameters)
-    : process_(getpid()), config_(config), options_(std::move(options)) {
+/// Shards of a program are started without a configuration.
+void tell_shards(const job::JobConfig& config,
+                 const job::ClusterConfig& cluster,
+                 const std::atomic<bool>& stop) {
+  if (cluster.rank != 0 || cluster.num_shards == 0) return;
+  const auto deadline = net::Deadline::after_ms(config.cluster.timeout_ms()).unless(stop);
+  job::publish_job(config, *net::open_rendezvous(cluster.store, cluster.token, deadline));
+}
+
+}  // namespace
+
+Run::Run(const job::JobConfig& config,
+         trainer::TrainOptions options,
+         std::int64_t num_parameters,
+         std::int64_t num_summed)
+    : process_(getpid()),
+      config_(config),
+      options_(std::move(options)),
+      summed_(static_cast<std::size_t>(dense::GradientSource::kFlagFloats + num_summed)) {
+  options_.cluster = job::ClusterConfig::from_environment();
   options_.stop = &stop_;
   options_.memory_of_batches = &memory_of_batches_;
   options_.make_network = [this, num_parameters](const dense::InputShape& shape, ThreadPool& pool) {
-    return std::make_unique<dense::ExternalNetwork>(calls_, shape, num_parameters, pool);
+    return std::make_unique<dense::ExternalNetwork>(calls_, shape, num_parameters,
+                                                    std::span(summed_), pool);
   };
   app::choose_run_dir(config_, options_);
   thread_ = start_thread("train", [this] {
     try {
+      tell_shards(config_, options_.cluster, stop_);
       outcome_ = app::train_job(config_, options_, [this](const std::string& w) { words_ = w; });
     } catch (...) {
       error_ = std::current_exception();

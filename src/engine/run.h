@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -20,8 +22,12 @@ namespace satrap::engine {
 /// the caller of next_call and answer. Functions are for that thread, but stop().
 class Run {
  public:
-  /// `num_parameters`: of the network, for the user. Starts the thread.
-  Run(const job::JobConfig& config, trainer::TrainOptions options, std::int64_t num_parameters);
+  /// `num_parameters`: of the network, for the user. `num_summed`: floats that the program has
+  /// summed over ranks in each step. Starts the thread.
+  Run(const job::JobConfig& config,
+      trainer::TrainOptions options,
+      std::int64_t num_parameters,
+      std::int64_t num_summed);
   ~Run();  // closes; in a copy of the process (fork), which has no such thread, it does nothing
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -43,6 +49,11 @@ class Run {
   const std::string& words() const { return words_; }  // about the finished run
   const std::string& run_dir() const { return config_.run_dir; }
 
+  /// What a step of the program writes and finds summed in its kApply: [num_summed].
+  std::span<float> summed() {
+    return std::span(summed_).subspan(dense::GradientSource::kFlagFloats);
+  }
+
  private:
   void join() {
     if (thread_.joinable()) thread_.join();
@@ -51,6 +62,7 @@ class Run {
   const pid_t process_;
   job::JobConfig config_;
   trainer::TrainOptions options_;
+  std::vector<float> summed_;                      // after the floats of the flag
   std::shared_ptr<const void> memory_of_batches_;  // for as long as the program may look at it
   dense::NetworkCalls calls_;
   std::atomic<bool> stop_ = false;

@@ -242,9 +242,6 @@ void check_python(const JobConfig& config, const Place& at) {
   };
   const Precision precision = config.train.precision;
   if (config.is_on_gpu()) refuse("device", "is trained on the CPU so far; write cpu");
-  if (config.embedding.store == StoreKind::kPs) {
-    refuse("embedding.store", "is trained with tables in its own process so far; write embedded");
-  }
   if (config.embedding.has_cache()) {
     refuse("embedding.cache.memory", "is trained without a cache of rows so far; write 0");
   }

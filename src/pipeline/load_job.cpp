@@ -37,13 +37,8 @@ job::JobConfig load_job_of_program(const std::string& path, std::vector<std::str
   overrides.emplace_back("model=python");
   ConfigOrigins origins;
   const job::ClusterConfig cluster = job::ClusterConfig::from_environment();
-  if (cluster.num_ranks > 1 || cluster.num_shards > 0) {
-    throw Error(ErrorCode::kInvalidConfig,
-                concat("a network in Python is trained by one process so far, and the environment "
-                       "of this one says ",
-                       cluster.num_ranks, " ranks and ", cluster.num_shards,
-                       " shards; start the program without satrap-run or torchrun"));
-  }
+  // Shards are started for rows to live on them; whoever wants something else says so.
+  if (cluster.num_shards > 0) overrides.insert(overrides.begin(), "embedding.store=ps");
   job::JobConfig config = job::read_job(path, overrides, origins, cluster);
   if (origins.contains("dense_optimizer")) {
     log_info("{}: dense_optimizer is not used: the program has its own",

@@ -8,11 +8,12 @@
 namespace satrap::pipeline {
 namespace {
 
-enum Vote : std::uint8_t { kStop = 1, kCheckpoint = 2, kEvaluate = 4, kReport = 8 };
+enum Vote : std::uint8_t { kStop = 1, kCheckpoint = 2, kEvaluate = 4, kReport = 8, kDecline = 16 };
 
 std::uint8_t to_bits(const StepVotes& votes) {
   return static_cast<std::uint8_t>((votes.stop ? kStop : 0) | (votes.checkpoint ? kCheckpoint : 0) |
-                                   (votes.evaluate ? kEvaluate : 0) | (votes.report ? kReport : 0));
+                                   (votes.evaluate ? kEvaluate : 0) | (votes.report ? kReport : 0) |
+                                   (votes.decline ? kDecline : 0));
 }
 
 }  // namespace
@@ -58,16 +59,21 @@ StepVotes RankGroup::gather_votes(const StepVotes& mine) {
   return {.stop = (bits & kStop) != 0,
           .checkpoint = (bits & kCheckpoint) != 0,
           .evaluate = (bits & kEvaluate) != 0,
-          .report = (bits & kReport) != 0};
+          .report = (bits & kReport) != 0,
+          .decline = (bits & kDecline) != 0};
 }
 
 void RankGroup::copy_from_chief(dense::Savable& network) {
   if (cluster_.size() == 1) return;
   dense::Savable::State state = network.save();
   for (dense::Savable::NamedTensor& tensor : state) {
+    if (!network.has_fixed_state()) {
+      const std::uint64_t size = tensor.values.size();
+      tensor.values.resize(gather(std::span(&size, 1)).front());
+    }
     group_->broadcast(std::as_writable_bytes(std::span(tensor.values)), 0, cluster_.deadline());
   }
-  network.load(state);
+  if (!cluster_.is_chief()) network.load(state);
 }
 
 std::vector<std::uint8_t> RankGroup::gather_byte(std::uint8_t mine) {

@@ -183,7 +183,7 @@ TrainOutcome TrainingRun::run() {
   pipeline::Work* work = next_work();
   begin_dense(work);
   for (; work != nullptr; work = next_work()) {
-    const std::optional<pipeline::StepVotes> voted = try_enqueue(*work);
+    const std::optional<pipeline::StepVotes> voted = enqueue(*work);
     stopped = !voted;
     if (stopped) break;
     const pipeline::StepVotes& votes = *voted;

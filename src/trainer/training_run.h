@@ -59,12 +59,11 @@ class TrainingRun {
   void start_from_average(const data::Batch& batch);
 
   /// One step of the dense network, from a finished lookup to a submitted gradient and newer
-  /// parameters. On a device it only queues the work.
-  pipeline::StepVotes enqueue(pipeline::Work& work);
-
-  /// Nothing if who computes the network declines the step, which then belongs to no run.
-  std::optional<pipeline::StepVotes> try_enqueue(pipeline::Work& work);
-  pipeline::StepVotes my_votes();
+  /// parameters. On a device it only queues the work. Nothing if who computes the network, here or
+  /// on another rank, declines the step, which then belongs to no run.
+  std::optional<pipeline::StepVotes> enqueue(pipeline::Work& work);
+  void compute(pipeline::Work& work);
+  pipeline::StepVotes votes_after(const pipeline::Work& work);
 
   /// Once the step is done: counts it and its metrics, and gives the work back.
   void retire(pipeline::Work& work);

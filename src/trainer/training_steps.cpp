@@ -9,33 +9,48 @@
 
 namespace satrap::trainer {
 
-pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
+void TrainingRun::compute(pipeline::Work& work) {
   const data::Batch& batch = work.batch;
   const pipeline::PooledBatch& inputs = work.inputs;
   dense::DenseNetwork& network = *model_.network;
   work.probabilities.resize(batch.num_examples, network.num_outputs());
   work.begin_outputs(model_.tables->access().on_device());
   if (async_dense_) async_dense_->refresh();
-  {
-    const ScopedStage timer(timers_, pipeline::kStageDense);
-    network.forward_backward(
-        {.num_examples = batch.num_examples,
-         .numeric = inputs.numeric(),
-         .pooled = inputs.pooled(),
-         .labels = host_matrix(std::span(batch.labels), batch.num_examples, batch.num_labels),
-         .step = work.step,
-         .weights = loss_weights_.of(batch, work.loss_weights),
-         .loss_examples = work.shares.global_examples,
-         .first_example = work.shares.first_example},
-        {.probabilities = work.probabilities.view(), .grad_pooled = work.gradient()},
-        async_dense_ ? dense::GradientSource::OnGradient() : ranks_.on_gradient_of(network));
+  const ScopedStage timer(timers_, pipeline::kStageDense);
+  network.forward_backward(
+      {.num_examples = batch.num_examples,
+       .numeric = inputs.numeric(),
+       .pooled = inputs.pooled(),
+       .labels = host_matrix(std::span(batch.labels), batch.num_examples, batch.num_labels),
+       .step = work.step,
+       .weights = loss_weights_.of(batch, work.loss_weights),
+       .loss_examples = work.shares.global_examples,
+       .first_example = work.shares.first_example},
+      {.probabilities = work.probabilities.view(), .grad_pooled = work.gradient()},
+      async_dense_ ? dense::GradientSource::OnGradient() : ranks_.on_gradient_of(network));
+}
+
+std::optional<pipeline::StepVotes> TrainingRun::enqueue(pipeline::Work& work) {
+  dense::DenseNetwork& network = *model_.network;
+  pipeline::StepVotes votes;
+  bool is_declined = false;  // here
+  try {
+    compute(work);
+    if (ranks_.is_on_devices()) driver_->wait_before_update(work.step);
+    votes = votes_after(work);
+  } catch (const dense::StepDeclined&) {
+    votes.decline = is_declined = true;
+  }
+  if (!async_dense_) votes = ranks_.reduce(network, votes);
+  if (votes.decline) {
+    if (!is_declined) network.forget_step();
+    queue_->put_back(&work);  // a checkpoint may have to keep its lookup
+    return std::nullopt;
   }
   step_ = work.step;
   num_queued_ += work.shares.global_examples;
   positions_ = work.shares.positions;
   ended_epochs_ = work.shares.ended_epochs;
-  if (ranks_.is_on_devices()) driver_->wait_before_update(step_);
-  const pipeline::StepVotes votes = async_dense_ ? my_votes() : ranks_.reduce(network, my_votes());
   network.copy_flag(work.flag(), work.skip().place);
   if (work.skip().place == Place::kHost) ranks_.throw_if_failed();  // it is read at once
   queue_->submit_gradient(&work);  // the rows are updated while the dense parameters are
@@ -46,15 +61,6 @@ pipeline::StepVotes TrainingRun::enqueue(pipeline::Work& work) {
     network.apply(step_);
   }
   return votes;
-}
-
-std::optional<pipeline::StepVotes> TrainingRun::try_enqueue(pipeline::Work& work) {
-  try {
-    return enqueue(work);
-  } catch (const dense::StepDeclined&) {
-    queue_->put_back(&work);  // a checkpoint may have to keep its lookup
-    return std::nullopt;
-  }
 }
 
 /// The same on all ranks, which must all end at the same step. In the host's memory they wait for
@@ -96,13 +102,16 @@ void TrainingRun::retire(pipeline::Work& work) {
   if (!result.finite && !result.overflowed) refuse(step, result.loss);
 }
 
-pipeline::StepVotes TrainingRun::my_votes() {
+pipeline::StepVotes TrainingRun::votes_after(const pipeline::Work& work) {
+  const std::int64_t step = work.step, ended_epochs = work.shares.ended_epochs;
   pipeline::StepVotes votes{.stop = stop_requested()};
-  if (cluster_.is_chief()) report_due_ = reporter_->due(step_, ended_epochs_, num_queued_);
+  if (cluster_.is_chief()) {
+    report_due_ = reporter_->due(step, ended_epochs, num_queued_ + work.shares.global_examples);
+  }
   votes.report = report_due_ != ReportClock::Due::kNo;
   if (cluster_.is_chief() && !async_dense_) {
-    votes.checkpoint = checkpoints_.is_due(step_, ended_epochs_);
-    votes.evaluate = evaluations_.is_due(step_, ended_epochs_);
+    votes.checkpoint = checkpoints_.is_due(step, ended_epochs);
+    votes.evaluate = evaluations_.is_due(step, ended_epochs);
   }
   return votes;
 }

@@ -62,7 +62,8 @@ class ExternalNetworkTest : public testing::Test {
 
   NetworkCalls calls_;
   ThreadPool pool_{2};
-  ExternalNetwork network_{calls_, {.num_numeric = 2, .field_widths = {2, 1}}, 5, pool_};
+  std::vector<float> summed_ = std::vector<float>(DenseNetwork::kFlagFloats, 9.0F);
+  ExternalNetwork network_{calls_, {.num_numeric = 2, .field_widths = {2, 1}}, 5, summed_, pool_};
   std::vector<float> numeric_ = {1, 2, 3, 4, 5, 6}, pooled_ = {1, 2, 3, 4, 5, 6, 7, 8, 9},
                      labels_ = {0, 1, 0}, probabilities_ = {9, 9, 9},
                      gradient_ = std::vector<float>(9, 9.0F);
@@ -93,6 +94,85 @@ TEST_F(ExternalNetworkTest, TheProgramAddsItsGradientToZerosAndAppliesAfterwards
   EXPECT_EQ(result.grad_norm, 2.0);
   EXPECT_EQ(flag_, 0.0F);
   for (const float p : probabilities_) EXPECT_TRUE(std::isnan(p));  // it has given none
+}
+
+/// A network of two floats that ranks sum.
+class SummedNetworkTest : public ExternalNetworkTest {
+ protected:
+  std::vector<float> memory_ = std::vector<float>(DenseNetwork::kFlagFloats + 2, 9.0F);
+  ExternalNetwork summed_network_{calls_,
+                                  {.num_numeric = 2, .field_widths = {2, 1}},
+                                  5,
+                                  memory_,
+                                  pool_};
+
+  DenseResult step(std::int64_t examples, float flags_of_others, float losses_of_others) {
+    const std::vector<float> inputs(3 * static_cast<std::size_t>(examples));
+    std::vector<float> predictions(static_cast<std::size_t>(examples)), gradient(inputs.size());
+    const auto first_of = [&](std::int64_t columns) {
+      return host_matrix(std::span(inputs).first(static_cast<std::size_t>(columns * examples)),
+                         examples, columns);
+    };
+    summed_network_.forward_backward(
+        {.num_examples = examples,
+         .numeric = first_of(2),
+         .pooled = first_of(3),
+         .labels = first_of(1),
+         .loss_examples = 4 * kExamples},
+        {.probabilities = host_matrix(std::span(predictions), examples, 1),
+         .grad_pooled = host_matrix(std::span(gradient), examples, 3)},
+        {});
+    const std::span<float> first = summed_network_.flag_and_first_bucket();
+    EXPECT_EQ(first.size(), memory_.size());
+    EXPECT_EQ(first.data() + DenseNetwork::kFlagFloats, summed_network_.gradient().data());
+    first[0] += flags_of_others;
+    first[2] += losses_of_others;
+    for (float& value : summed_network_.gradient()) value += 10.0F;  // the others' share
+    summed_network_.apply(1);
+    return summed_network_.finish();
+  }
+
+  /// Writes 1 and 2 as its share, and keeps what it finds in kApply.
+  void serve_sums() {
+    serve([this](NetworkCall& call) {
+      const std::span<float> values = summed_network_.gradient();
+      if (call.kind == Kind::kStep) {
+        values[0] = 1.0F;
+        values[1] = 2.0F;
+        call.result = {.loss = 8.0, .grad_norm = 1.0};
+      } else {
+        found_.assign(values.begin(), values.end());
+        call.result.grad_norm = 5.0;
+      }
+      return true;
+    });
+  }
+  std::vector<float> found_;
+};
+
+TEST_F(SummedNetworkTest, ItsProgramFindsTheSumsAndTheLossIsTheMeanOverAll) {
+  serve_sums();
+  const DenseResult result = step(kExamples, 0.0F, 3.0F);
+  join();
+  EXPECT_THAT(found_, ElementsAre(11, 12));
+  EXPECT_TRUE(result.finite);
+  EXPECT_EQ(result.loss, 8.0 / 4 + 3.0);  // it has a quarter of the examples
+  EXPECT_EQ(result.grad_norm, 5.0);
+}
+
+TEST_F(SummedNetworkTest, WhatIsNotFiniteOnAnotherRankIsNotApplied) {
+  serve_sums();
+  EXPECT_FALSE(step(kExamples, 1.0F, 0.0F).finite);
+  join();
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(SummedNetworkTest, ARankWithoutExamplesTakesPart) {
+  serve_sums();
+  const DenseResult result = step(0, 0.0F, 3.0F);
+  join();
+  EXPECT_THAT(found_, ElementsAre(11, 12));
+  EXPECT_EQ(result.loss, 3.0);
 }
 
 TEST_F(ExternalNetworkTest, AGradientThatIsNotFiniteIsNotApplied) {

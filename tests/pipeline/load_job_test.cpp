@@ -1,5 +1,8 @@
 #include "satrap/pipeline/load_job.h"
 
+#include <cstdlib>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +57,15 @@ TEST_F(LoadJob, AProgramsNetworkTakesThePlaceOfModelAndDenseOptimizer) {
   EXPECT_FALSE(config.is_on_gpu());
 }
 
+TEST_F(LoadJob, AProgramBesideShardsHasItsRowsThere) {
+  ::setenv("SATRAP_SHARDS", "2", 1);
+  EXPECT_EQ(load_job_of_program(path_, {}).embedding.store, job::StoreKind::kPs);
+  EXPECT_EQ(load_job_of_program(path_, {"embedding.store=embedded"}).embedding.store,
+            job::StoreKind::kEmbedded);
+  ::unsetenv("SATRAP_SHARDS");
+  EXPECT_EQ(load_job_of_program(path_, {}).embedding.store, job::StoreKind::kEmbedded);
+}
+
 TEST_F(LoadJob, WhatAProgramsNetworkDoesNotGoWithIsRefusedByName) {
   const auto problem_of_program = [this](const std::string& setting) -> std::string {
     try {
@@ -65,8 +77,6 @@ TEST_F(LoadJob, WhatAProgramsNetworkDoesNotGoWithIsRefusedByName) {
     return "";
   };
   EXPECT_THAT(problem_of_program("device=cuda"), HasSubstr("device: a network in Python"));
-  EXPECT_THAT(problem_of_program("embedding.store=ps"),
-              HasSubstr("command line: embedding.store=ps: embedding.store: a network in Python"));
   EXPECT_THAT(problem_of_program("embedding.cache.memory=1MB"),
               HasSubstr("without a cache of rows so far; write 0"));
   EXPECT_THAT(problem_of_program("train.precision=bf16"), HasSubstr("got bf16; leave it out"));

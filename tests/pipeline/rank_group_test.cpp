@@ -115,7 +115,10 @@ TEST_F(RankGroupTest, WhatOneAsksForAllHearInTheSameStep) {
     EXPECT_FALSE(votes.checkpoint);
     EXPECT_TRUE(votes.evaluate);
     votes = group.reduce(*network, {});
-    EXPECT_FALSE(votes.stop || votes.checkpoint || votes.evaluate);
+    EXPECT_FALSE(votes.stop || votes.checkpoint || votes.evaluate || votes.decline);
+    votes = group.reduce(*network, {.decline = rank == 2});
+    EXPECT_TRUE(votes.decline);
+    EXPECT_FALSE(votes.stop);
   });
 }
 

@@ -170,6 +170,9 @@ class DenseNetwork : public GradientSource, public Savable {
   /// Changes nothing if the flag is set.
   virtual void apply(std::int64_t step) = 0;
 
+  /// In place of apply(), where another rank declines the step: the run ends before it.
+  virtual void forget_step() {}
+
   /// For a network that has not been trained: it is to begin with these as its predictions, the
   /// labels' mean values or the shares of the classes; those that are probabilities lie between 0
   /// and 1. Sets the constant part of every logit (Losses::constants_of); a user's module stays as

@@ -16,13 +16,13 @@ namespace satrap::dense {
 /// One call of an ExternalNetwork, for the program that computes it. The matrices are the
 /// network's, and may be used until the call is answered.
 struct NetworkCall {
-  enum class Kind : std::uint8_t { kStep, kApply, kPredict, kSave, kLoad };
+  enum class Kind : std::uint8_t { kStep, kApply, kForget, kPredict, kSave, kLoad };
 
   Kind kind = Kind::kStep;
   DenseInput input = {};           // kStep, kPredict; of kApply the step
   FloatMatrix probabilities = {};  // kStep, kPredict: to be written; kStep may leave the NaN in it
   FloatMatrix grad_pooled = {};    // kStep: zeros, to which the gradient is added
-  DenseResult result = {};         // kStep: to be set
+  DenseResult result = {};         // kStep: to be set; kApply: the norm
   std::string state = {};          // kSave: to be set; kLoad: what a kSave gave
 };
 
@@ -61,17 +61,21 @@ class NetworkCalls {
 };
 
 /// A dense network that a program computes on a thread of its own, with its own loss and optimizer,
-/// on the host. It is trained by one rank. Its state is a text of bytes that only the program
-/// understands. What concerns parameters, which only the program has, throws Error(kInternal);
-/// to_torchscript() and to_onnx() throw Error(kInvalidConfig).
+/// on the host. What ranks sum, the gradient and what else the program puts there, is memory of the
+/// program. Its state is a text of bytes that only the program understands. What concerns
+/// parameters, which only the program has, throws Error(kInternal); to_torchscript() and to_onnx()
+/// throw Error(kInvalidConfig).
 class ExternalNetwork final : public DenseNetwork {
  public:
   static constexpr const char* kStateTensor = "external.state";
 
-  /// `calls` and `pool` outlive it.
+  /// `summed`: kFlagFloats floats, then what the program writes in a kStep, also one without
+  /// examples, and finds summed over the ranks in its kApply. `calls`, `summed` and `pool` outlive
+  /// it.
   ExternalNetwork(NetworkCalls& calls,
                   const InputShape& shape,
                   std::int64_t num_parameters,
+                  std::span<float> summed,
                   ThreadPool& pool);
 
   void forward_backward(const DenseInput& input,
@@ -80,6 +84,7 @@ class ExternalNetwork final : public DenseNetwork {
   DenseResult finish() override { return result_; }
   void copy_flag(float* to, Place place) override;
   void apply(std::int64_t step) override;
+  void forget_step() override;
   void predict(const DenseInput& input, const FloatMatrix& probabilities) override;
 
   /// The program may look at a batch until the next step is done.
@@ -92,8 +97,8 @@ class ExternalNetwork final : public DenseNetwork {
 
   std::int64_t num_parameters() const override { return num_parameters_; }
   std::int64_t num_outputs() const override { return num_outputs_; }
-  std::span<float> gradient() override { return {}; }  // one rank sums nothing
-  std::span<float> flag_and_first_bucket() override { return flag_; }
+  std::span<float> gradient() override { return summed_.subspan(kFlagFloats); }
+  std::span<float> flag_and_first_bucket() override;
   void set_base_rates(std::span<const double>) override {}  // the program's network stays as it is
   TrainingState save_training_state() override;
   void load_training_state(const TrainingState& state) override;
@@ -110,7 +115,7 @@ class ExternalNetwork final : public DenseNetwork {
   NetworkCalls& calls_;
   const std::int64_t num_outputs_, pooled_width_, num_parameters_;
   ThreadPool& pool_;
-  std::vector<float> flag_;              // [kFlagFloats]
+  const std::span<float> summed_;
   std::vector<std::uint8_t> is_finite_;  // of each piece of the gradient
   DenseResult result_;
 };

@@ -30,7 +30,9 @@ class GradientSource {
   /// The floats before gradient()[0], followed by its first bucket: the part to sum last. The first
   /// float is a flag: 1 if the loss or a gradient is not finite; once summed over ranks, the number
   /// of ranks of which that is so. The second is the same of the ranks whose gradient is not finite
-  /// because of the loss scale alone. The others before gradient()[0] are 0.
+  /// because of the loss scale alone. The third is the share of this rank's loss in that of all, of
+  /// a network with its own loss (DenseNetwork::has_own_loss). The others before gradient()[0] are
+  /// 0.
   virtual std::span<float> flag_and_first_bucket() = 0;
   static constexpr std::int64_t kFlagFloats = 16;
   float flag() { return flag_and_first_bucket()[0]; }

@@ -13,8 +13,8 @@ namespace satrap::pipeline {
 job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides);
 
 /// The same for a program that computes the dense network and its optimizer: the model is 'python',
-/// and dense_optimizer has its defaults, whatever the file says. `device: auto` is the CPU. Throws
-/// Error(kInvalidConfig) where the environment says that there are several processes.
+/// and dense_optimizer has its defaults, whatever the file says. `device: auto` is the CPU. Where
+/// the environment says that there are shards, `embedding.store: ps` is the default.
 job::JobConfig load_job_of_program(const std::string& path, std::vector<std::string> overrides);
 
 }  // namespace satrap::pipeline

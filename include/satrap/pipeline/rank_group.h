@@ -24,6 +24,8 @@ struct StepVotes {
   bool checkpoint = false;  // write one after this step
   bool evaluate = false;
   bool report = false;  // the chief's: all ranks retire the steps up to this one
+  bool decline =
+      false;  // a rank has not computed this step: no rank trains on it, and the run ends
 };
 
 /// The connection of the ranks' devices, and the stream of the network. All outlive it.
