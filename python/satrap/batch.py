@@ -23,6 +23,8 @@ class Batch:
     pooled           [n, job.pooled_width] all features side by side; a sequence with all of its vectors
     batch["item"]    [n, width] one feature; [n, length, width] a sequence, padded with zeros
     mask("history")  [n, length] bool, True where the sequence has an element
+    jagged("history")   (values, offsets): [total, width] float32, the elements of all sequences without padding, and
+                     [n + 1] int64, where those of each example begin, and their end
     labels           [n, labels] 0 or 1; where it is missing 0, and `weight` is 0
     weight           [n, labels] factor of each example's loss: weight of the example times that of the label
     """
@@ -33,7 +35,7 @@ class Batch:
         self._lease = Lease(run)
         self._made = {}
         self._leaves = []  # of them: leaf, the memory of its gradient
-        self._num_examples = call.num_examples
+        self._num_examples, self._trains, self._has_weights = call.num_examples, call.trains, call.has_weights
 
     def __len__(self):
         return self._num_examples
@@ -53,20 +55,28 @@ class Batch:
     def mask(self, feature):
         place = self._place(feature)
         if not place.length:
-            raise Error(f"mask('{feature}'): is for a feature with pooling: sequence, and '{feature}' has another")
+            raise Error(f"mask('{feature}'), jagged('{feature}'): are for a feature with pooling: sequence, and '{feature}' has "
+                        "another")
         return self._make(("mask", feature), lambda: self._given("numeric")[:, place.mask_columns] > 0.5)
+
+    def jagged(self, feature):
+        """A sequence without its padding. Its values are gathered, and their gradient reaches batch[feature]."""
+        mask = self.mask(feature)
+        offsets = torch.zeros(len(self) + 1, dtype=torch.int64)
+        torch.cumsum(mask.sum(1), 0, out=offsets[1:])
+        return self[feature][mask], offsets
 
     @property
     def labels(self):
         self._require_labels("labels")
-        if not self._open().has_weights:
+        if not self._has_weights:
             return self._given("labels")
         return self._make("labels", lambda: self._given("labels").nan_to_num(0.0))
 
     @property
     def weight(self):
         self._require_labels("weight")
-        if self._open().has_weights:
+        if self._has_weights:
             return self._given("weights")
         weights = torch.tensor(self._job._engine.label_weights)
         return self._make("weight", lambda: weights.expand(len(self), len(weights)))
@@ -78,7 +88,8 @@ class Batch:
         return self._call
 
     def _require_labels(self, name):
-        if not self._open().trains:
+        self._open()
+        if not self._trains:
             raise Error(f"batch.{name}: an evaluation asks for predictions, which are made without labels")
 
     def _place(self, feature):
@@ -86,6 +97,16 @@ class Batch:
         if feature not in self._job._places:
             raise Error(f"batch['{feature}']: there is no such feature; there are {', '.join(self._job.features)}")
         return self._job._places[feature]
+
+    def _make_all(self):
+        """Makes each tensor before it is asked for: torch.compile traces what is there, but not how it is made."""
+        for feature, place in self._job._places.items():
+            self[feature]
+            if place.length:
+                self.mask(feature)
+        self.numeric, self.pooled
+        if self._trains:
+            self.labels, self.weight
 
     def _make(self, key, make):
         self._open()
@@ -103,7 +124,7 @@ class Batch:
             return matrix.unflatten(1, (length, -1)) if length else matrix
 
         leaf = part("pooled")
-        if self._call.trains:
+        if self._trains:
             leaf.requires_grad_()
             leaf.grad = part("gradient")
             self._leaves.append((leaf, leaf.grad))

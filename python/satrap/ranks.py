@@ -56,7 +56,7 @@ class Sums:
     def read(self, before):
         """Gives parameters and buffers the sums. Returns the norm of the gradient."""
         for parameter, gradient, count in zip(self._parameters.values(), self._gradients, self._counts.tolist()):
-            parameter.grad = gradient.to(parameter.dtype) if count else None
+            parameter.grad = gradient.to(parameter.dtype, copy=True) if count else None
         with torch.no_grad():
             for buffer, old, change in zip(self._buffers, self._floats(before), self._changes):
                 buffer.copy_(old + change)

@@ -10,6 +10,7 @@ import weakref
 import torch
 
 from . import _engine
+from .accumulator import Accumulator
 from .batch import Batch
 from .errors import ConfigError, Error
 from .job import Job
@@ -33,27 +34,33 @@ class Trainer:
 
     predict     for evaluations: a function of a Batch that returns its logits; default: `net`. It is called with the net
                 in evaluation mode, without gradients
+    accumulate  batches for one step of the optimizer, which uses the mean of their gradients; rows are updated by each
+                batch. Default: 1
     state       what else a checkpoint keeps, by name: objects with state_dict and load_state_dict, such as a scheduler
     resume, resume_from, overwrite, accept_changed_data   as the options of the command
 
     A checkpoint holds net, optimizer, `state`, and the state of torch's generator on the CPU.
     """
 
-    def __init__(self, job, net, optimizer, *, predict=None, state=None, resume=False, resume_from="", overwrite=False,
-                 accept_changed_data=False):
+    def __init__(self, job, net, optimizer, *, predict=None, accumulate=1, state=None, resume=False, resume_from="",
+                 overwrite=False, accept_changed_data=False):
         check_parts(job, net, optimizer, state or {})
+        if not isinstance(accumulate, int) or accumulate < 1:
+            raise ConfigError(f"accumulate: must be a number of batches, from 1, got {accumulate!r}")
         if accept_changed_data and not (resume or resume_from):
             raise ConfigError("accept_changed_data: is for a run that continues: with resume or resume_from")
         if bool(resume) + bool(resume_from) + bool(overwrite) > 1:
             raise ConfigError("resume, resume_from, overwrite: exclude each other; give one of them")
         self._job, self._net, self._optimizer = job, getattr(net, "_orig_mod", net), optimizer
         self._predict = predict or net
+        self._is_compiled = net is not self._net
         self._state = dict(state or {})
         self._options = (bool(resume), os.fspath(resume_from), bool(overwrite), bool(accept_changed_data))
         if is_restarted():
             self._options = (True, "", False, bool(accept_changed_data))
         self._sums = Sums(net, job.num_ranks) if job.num_ranks > 1 else None
         self._trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
+        self._accumulates, self._accumulator = accumulate > 1, Accumulator(self._trained, accumulate)
         self._buffers = list(net.buffers())
         self._run = self._batch = self._call = self._kept = None
         self._failure = ""  # why the state is not to be saved
@@ -105,7 +112,13 @@ class Trainer:
         if self._sums:
             seed_step(self._job._engine.seed, call.step, self._job.rank)
         self._generator = torch.get_rng_state()
-        self._batch = Batch(self._job, self._run, call)
+        self._batch = self._batch_of(call)
+
+    def _batch_of(self, call):
+        batch = Batch(self._job, self._run, call)
+        if self._is_compiled:
+            batch._make_all()
+        return batch
 
     def step(self, loss, scores=None):
         """Trains on the batch: the backward pass of `loss`, a tensor of one number, the optimizer's step and the update
@@ -114,7 +127,8 @@ class Trainer:
         scores   the logits, [n, Job.num_outputs], or [n] with one, of which metrics are made; without them the run has no
                  train.auc, train.ne, train.calibration, train.ap and train.brier
 
-        A step whose loss or gradient is not finite changes neither network nor rows.
+        A step whose loss or gradient is not finite changes neither network nor rows. Returns whether the optimizer has
+        taken its step: not after such a step, nor before the last of `accumulate` batches.
         """
         batch = self._batch
         if batch is None or batch._call is None:
@@ -138,12 +152,15 @@ class Trainer:
             if self._call is not None and self._call.kind == Kind.APPLY:
                 if self._sums:
                     self._call.set_result(loss_value, self._sums.read(self._before), True)
-                self._optimizer.step()
+                is_whole = self._accumulator.add()
+                if is_whole:
+                    self._optimizer.step()
                 self._answer()
-            else:
-                self._restore_buffers()
+                return is_whole
+            self._restore_buffers()
             if self._call is not None and self._call.kind == Kind.FORGET:
                 self._next_step()  # to the end, before the program goes on as if the step had been taken
+            return False
         except BaseException as error:
             self._fail(error)
             raise
@@ -196,7 +213,7 @@ class Trainer:
             raise Error(f"a call of kind {call.kind} out of its turn")
 
     def _evaluate(self, call):
-        batch = Batch(self._job, self._run, call)
+        batch = self._batch_of(call)
         modes = [(module, module.training) for module in self._net.modules()]
         self._net.eval()
         try:
@@ -214,9 +231,10 @@ class Trainer:
 
     def _encoded(self):
         try:
+            accumulated = {"accumulated": self._accumulator.state_dict()} if self._accumulates else {}
             return encode({"net": self._net.state_dict(), "optimizer": self._optimizer.state_dict(),
                            "generator": torch.get_rng_state(),
-                           "state": {name: part.state_dict() for name, part in self._state.items()}})
+                           "state": {name: part.state_dict() for name, part in self._state.items()}, **accumulated})
         except BadState as error:
             raise Error(f"checkpoint: {error}") from None
 
@@ -235,6 +253,7 @@ class Trainer:
                 part.load_state_dict(saved[name] if name in saved else saved["state"][name[7:-1]])
             except (RuntimeError, ValueError, KeyError) as error:
                 raise Error(f"{whose}: {name} does not fit what it was trained with: {error}") from None
+        self._accumulator.load_state_dict(saved.get("accumulated"))
         torch.set_rng_state(saved["generator"])
 
     def _restore_buffers(self):
