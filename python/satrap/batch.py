@@ -1,7 +1,12 @@
 """A batch whose rows have been looked up, as tensors over the engine's memory."""
+import warnings
+
 import torch
 
 from .errors import Error
+
+# The gradient of a leaf lies as the leaf does, in columns of the engine's matrix: that is meant.
+warnings.filterwarnings("ignore", "grad and param do not obey the gradient layout contract")
 
 
 class Lease:
