@@ -28,7 +28,7 @@ class Dlrm(torch.nn.Module):
 
     def forward(self, batch):
         numbers = self.bottom(batch.numeric)
-        vectors = torch.cat([numbers, batch.pooled], 1).view(len(batch), -1, self.width)
+        vectors = torch.cat([numbers, batch.pooled], 1).unflatten(1, (-1, self.width))
         products = torch.bmm(vectors, vectors.transpose(1, 2))[:, self.below[0], self.below[1]]
         return self.top(torch.cat([numbers, products], 1))
 

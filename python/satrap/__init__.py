@@ -5,6 +5,7 @@
     for batch in trainer:
         logits = net(batch)
         trainer.step(loss_of(logits, batch.labels), scores=logits)
+    satrap.evaluate(job, net)                             # and satrap.predict, satrap.export
 
     scorer = satrap.Scorer("model")                       # needs NumPy, and onnxruntime for a network in ONNX
     scorer.score({"user": [17, 4], "shop": ["a", None]})  # probabilities of two rows
@@ -17,10 +18,12 @@ from .fields import InputError
 from .metrics import read_metrics
 from .scorer import Scorer
 
-__all__ = ["ConfigError", "DataError", "DivergedError", "Error", "InputError", "Job", "Scorer", "Trainer", "read_metrics"]
+__all__ = ["ConfigError", "DataError", "DivergedError", "Error", "InputError", "Job", "Scorer", "Trainer", "evaluate",
+           "export", "predict", "read_metrics"]
 __version__ = "0.1.0"
 
-_LOADED_WHEN_USED = {"Job": "job", "Trainer": "trainer"}  # they need more than NumPy
+_LOADED_WHEN_USED = {"Job": "job", "Trainer": "trainer", "evaluate": "commands", "export": "commands",
+                     "predict": "commands"}  # they need more than NumPy
 
 
 def __getattr__(name):

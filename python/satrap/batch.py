@@ -16,6 +16,15 @@ class Lease:
         self.owner = owner
 
 
+def check_logits(job, scores, num_examples, name):
+    """Logits are [n, outputs], or [n] with one output. `name`: what has made them."""
+    shape = list(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+    if shape != [num_examples, job.num_outputs] and not (job.num_outputs == 1 and shape == [num_examples]):
+        what = "classes" if job.losses == ["softmax"] else "labels"
+        raise Error(f"{name}: has the shape {shape}, and must be the logits of the batch, [examples, {what}] = "
+                    f"[{num_examples}, {job.num_outputs}]")
+
+
 class Batch:
     """The inputs of a network for n examples, until the step of the batch is done.
 
@@ -144,11 +153,7 @@ class Batch:
     def _write_predictions(self, scores, name):
         """From logits, [n, outputs], or [n] with one output."""
         n, outputs = len(self), self._job.num_outputs
-        shape = list(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-        if shape != [n, outputs] and not (outputs == 1 and shape == [n]):
-            what = "classes" if self._job.losses == ["softmax"] else "labels"
-            raise Error(f"{name}: has the shape {shape}, and must be the logits of the batch, [examples, {what}] = "
-                        f"[{n}, {outputs}]")
+        check_logits(self._job, scores, n, name)
         with torch.no_grad():
             to = self._open().probabilities(self._lease)
             to.copy_(scores.detach().reshape(n, outputs))

@@ -23,7 +23,7 @@ class Job:
     `config` is the path of a YAML file, or a dict of what would stand in one. `overrides` is a dict from dotted keys to
     values, each of which replaces what the file says: {"train.epochs": 2}. Relative paths begin in the file's folder,
     those of a dict and of overrides in the current one. The network and its optimizer are the program's, so `model` and
-    `dense_optimizer` of the file are not used.
+    `dense_optimizer` of the file are not used. (`python -m satrap` gives a Job to what `model.path` names, and uses them.)
 
     Raises ConfigError with a line for each problem.
 
@@ -38,6 +38,8 @@ class Job:
     num_outputs     the logits of a row: one for each label, or for each class of the only one
     loss_shift      to be added to the logits for the loss alone, where negatives are sampled; else 0
     rank, num_ranks this process among those that train, by the environment that satrap-run or torchrun sets; else 0 of 1
+    seed            the job's
+    model_path      what `model.path` names, for `python -m satrap`; else ""
     run_dir         where the run will write, unless it takes a new folder beside
     yaml            the whole configuration, with its defaults
     """
@@ -51,16 +53,27 @@ class Job:
         else:
             path = os.fspath(config)
         words += [f"{key}={text_of(value)}" for key, value in (overrides or {}).items()]
-        self._engine = job = _engine.Job(path, words)
+        self._take(_engine.Job(path, words))
+
+    def _take(self, job):
+        self._engine = job
         self.run_dir, self.yaml, self.labels = job.run_dir, job.yaml, job.labels()
         self.losses, self.num_outputs = job.losses(), job.num_outputs
         self.numeric_names, self.numeric_width = job.numeric_names, len(job.numeric_names)
         self.pooled_width, self.loss_shift = job.pooled_width, job.loss_shift
         self.rank, self.num_ranks = job.rank, job.num_ranks
+        self.seed, self.model_path = job.seed, job.model_path
         self._places = {place[0]: Place(*place[1:]) for place in job.features()}
         self.features = list(self._places)
         self.widths = {name: place.width for name, place in self._places.items()}
         self.lengths = {name: place.length for name, place in self._places.items() if place.length}
+
+    @classmethod
+    def _of(cls, engine):
+        """That of a command, which has read it."""
+        job = cls.__new__(cls)
+        job._take(engine)
+        return job
 
     def __repr__(self):
         return (f"<satrap.Job: {self.numeric_width} numbers, {len(self.features)} features, labels "

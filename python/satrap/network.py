@@ -34,7 +34,24 @@ class TorchScriptNetwork:
             return self._module(self._torch.from_numpy(numeric), self._torch.from_numpy(pooled)).numpy()
 
 
-FORMATS = {"onnx": OnnxNetwork, "torchscript": TorchScriptNetwork}
+class Pt2Network:
+    """By PyTorch, as torch.export has written it. The file is code."""
+
+    def __init__(self, path):
+        self._torch = imported("torch", "a network in pt2", "pip install torch; or export with --network onnx")
+        self._module = importlib.import_module("torch.export").load(path).module()
+
+    def logits(self, numeric, pooled):
+        empty = len(numeric) == 0  # of no rows some operations have no shape
+        if empty:
+            numeric, pooled = (np.zeros((1, part.shape[1]), np.float32) for part in (numeric, pooled))
+        with self._torch.no_grad():
+            logits = self._module(self._torch.from_numpy(numeric), self._torch.from_numpy(pooled)).numpy()
+        logits = logits[:0] if empty else logits
+        return logits[:, 0] if logits.shape[1] == 1 else logits
+
+
+FORMATS = {"onnx": OnnxNetwork, "torchscript": TorchScriptNetwork, "pt2": Pt2Network}
 
 
 def load_network(folder, model):

@@ -19,7 +19,7 @@ class Scorer:
     """A model in a folder that `satrap export` has written. Scoring does not change it: threads may share one.
 
     `columns` are the columns that it reads, `labels` the names of what it predicts: labels, or the classes of the only
-    label. A network in TorchScript is code: load such exports only from whom you trust.
+    label. A network in TorchScript or pt2 is code: load such exports only from whom you trust.
     """
 
     def __init__(self, export_dir):

@@ -239,20 +239,14 @@ class Trainer:
             raise Error(f"checkpoint: {error}") from None
 
     def _load(self, data):
-        try:
-            saved = decode(data)
-        except BadState as error:
-            raise Error(f"checkpoint: {error}") from None
+        saved = decoded(data)
         whose = "checkpoint" if self._job.rank == 0 else f"rank {self._job.rank} takes over what rank 0 has"
         if set(saved["state"]) != set(self._state):
             raise Error(f"{whose}: there are the states {sorted(saved['state'])}, and the trainer was given "
                         f"{sorted(self._state)}; give it the same")
         parts = {"net": self._net, "optimizer": self._optimizer, **{f"state '{name}'": part for name, part in self._state.items()}}
         for name, part in parts.items():
-            try:
-                part.load_state_dict(saved[name] if name in saved else saved["state"][name[7:-1]])
-            except (RuntimeError, ValueError, KeyError) as error:
-                raise Error(f"{whose}: {name} does not fit what it was trained with: {error}") from None
+            load_part(name, part, saved[name] if name in saved else saved["state"][name[7:-1]], whose)
         self._accumulator.load_state_dict(saved.get("accumulated"))
         torch.set_rng_state(saved["generator"])
 
@@ -304,6 +298,20 @@ class Trainer:
 
     def __reduce__(self):
         raise TypeError("a Trainer cannot be pickled: it has threads and tables; its checkpoints are in run_dir")
+
+
+def decoded(data):
+    try:
+        return decode(data)
+    except BadState as error:
+        raise Error(f"checkpoint: {error}") from None
+
+
+def load_part(name, part, saved, whose="checkpoint"):
+    try:
+        part.load_state_dict(saved)
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise Error(f"{whose}: {name} does not fit what it was trained with: {error}") from None
 
 
 def close_run(run, pid):

@@ -52,8 +52,9 @@ void UsedJob::add_to(CLI::App& command) {
                    "than it was trained with");
 }
 
-job::JobConfig UsedJob::load() {
-  std::optional<job::JobConfig> named;
+job::JobConfig UsedJob::load(const HostProgram& host) {
+  std::optional<job::JobConfig> named = host.job;
+  given_ = checkpoint.path;
   if (!job.config.empty()) named = job.load();  // its errors come first
   const std::string chosen = checkpoint_to_use(checkpoint.path);
   local_ = std::make_shared<const checkpoint::LocalCheckpoint>(chosen);
@@ -62,6 +63,12 @@ job::JobConfig UsedJob::load() {
   if (named) return *std::move(named);
   job.config = checkpoint.path + "/config.yaml";
   return job.load();
+}
+
+pipeline::MakeNetwork UsedJob::network(const job::JobConfig& config,
+                                       const HostProgram& host,
+                                       const std::string& command) const {
+  return network_of(config, host, concat(command, " --checkpoint ", given_));
 }
 
 void add_data_option(CLI::App& command, std::vector<std::string>& data, const std::string& what) {

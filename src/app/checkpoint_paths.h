@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "satrap/app/host_program.h"
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/checkpoint/remote_checkpoints.h"
@@ -24,10 +25,16 @@ struct UsedJob {
   void add_to(CLI::App& command);
 
   /// To be called before the members are used: chooses the checkpoint and reads the configuration,
-  /// the checkpoint's own if none was named.
-  job::JobConfig load();
+  /// that of `host` or the checkpoint's own if none was named.
+  job::JobConfig load(const HostProgram& host);
+
+  /// `network_of` the job for this command, such as "eval".
+  pipeline::MakeNetwork network(const job::JobConfig& config,
+                                const HostProgram& host,
+                                const std::string& command) const;
 
  private:
+  std::string given_;                                         // the checkpoint, as it was named
   std::shared_ptr<const checkpoint::LocalCheckpoint> local_;  // lasts as long as the arguments
 };
 

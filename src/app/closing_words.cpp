@@ -319,13 +319,15 @@ std::string waits_for_data(const Json& run) {
 
 std::string next_command(const Json& run) {
   const std::string name = run_name(run);
-  if (setting(run, "model.type") == "python") {  // no command computes its network
+  const bool is_python = setting(run, "model.type") == "python";
+  if (is_python && setting(run, "model.path").empty()) {  // no command computes its network
     return fmt::format("satrap report {}", name);
   }
+  const char* const program = is_python ? "python -m satrap" : "satrap";
   if (!run["summary"].contains("eval")) {
-    return fmt::format("satrap eval --checkpoint {} --data FILE", name);
+    return fmt::format("{} eval --checkpoint {} --data FILE", program, name);
   }
-  return fmt::format("satrap predict --checkpoint {} --data FILE --out FILE", name);
+  return fmt::format("{} predict --checkpoint {} --data FILE --out FILE", program, name);
 }
 
 }  // namespace

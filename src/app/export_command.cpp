@@ -43,14 +43,17 @@ std::vector<std::string> words_of(Choices<trainer::NetworkFormat> formats) {
   return words;
 }
 
-int run_export(ExportArguments& arguments) {
+int run_export(ExportArguments& arguments, const HostProgram& host) {
   std::optional<RemoteExport> remote;
   if (data::is_url(arguments.out)) remote.emplace(arguments.out, arguments.overwrite);
-  const job::JobConfig config = arguments.used.load();
+  const job::JobConfig config = arguments.used.load(host);
+  trainer::ExportOptions options = options_of(arguments);
+  options.make_network = arguments.used.network(config, host, "export --out " + arguments.out);
   const trainer::Exported done =
       trainer::export_model(config, arguments.used.checkpoint,
-                            remote ? remote->local_path() : arguments.out, options_of(arguments));
+                            remote ? remote->local_path() : arguments.out, options);
   if (remote) remote->upload();
+  if (host.job) return 0;
   cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,
                          done.checkpoint, done.rows, format_bytes(done.bytes)));
   return 0;
@@ -58,10 +61,10 @@ int run_export(ExportArguments& arguments) {
 
 }  // namespace
 
-void add_export_command(CLI::App& program, cli::Action& chosen) {
+void add_export_command(CLI::App& program, const HostProgram& host, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "export",
-      "Write the model of a checkpoint for serving: ONNX or TorchScript, and NumPy arrays or "
+      "Write the model of a checkpoint for serving: ONNX, TorchScript or pt2, and NumPy arrays or "
       "SafeTensors");
   auto arguments = std::make_shared<ExportArguments>();
   arguments->used.add_to(*command);
@@ -76,8 +79,9 @@ void add_export_command(CLI::App& program, cli::Action& chosen) {
   command
       ->add_option("--network", arguments->network,
                    "Format of the network. onnx: dense.onnx. torchscript: dense.pt, which needs "
-                   "PyTorch to be written and read (default onnx; torchscript for a model of type "
-                   "torchscript, which has no other)")
+                   "PyTorch to be written and read. pt2: dense.pt2 of torch.export, for a network in "
+                   "Python (default onnx; pt2 for a model of type python; torchscript for one of "
+                   "type torchscript, which has no other)")
       ->check(CLI::IsMember(words_of(trainer::kNetworkFormats)))
       ->type_name("FORMAT");
   command
@@ -91,7 +95,9 @@ void add_export_command(CLI::App& program, cli::Action& chosen) {
   command->add_flag("--overwrite", arguments->overwrite, "Replace an earlier export");
   cli::end_help(*command, "satrap export --checkpoint runs/clicks --out model");
   command->callback(
-      [&chosen, arguments] { chosen = [arguments] { return run_export(*arguments); }; });
+      [&chosen, &host, arguments] {
+        chosen = [&host, arguments] { return run_export(*arguments, host); };
+      });
 }
 
 }  // namespace satrap::app

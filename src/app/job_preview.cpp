@@ -104,11 +104,12 @@ std::string describe_data(const job::JobConfig& config) {
   return describe_data(trainer::data_up_to_now(config), config);
 }
 
-std::string describe_dry_run(const job::JobConfig& config) {
+std::string describe_dry_run(const job::JobConfig& config,
+                             const pipeline::MakeNetwork& make_network) {
   constexpr std::int64_t kFloat = sizeof(float);
   const data::Dataset data = trainer::data_up_to_now(config);
   std::string text = describe_data(data, config);
-  const trainer::DryRun run = trainer::dry_run(config, data);
+  const trainer::DryRun run = trainer::dry_run(config, data, make_network);
   text += fmt::format("model\n  {}: {} dense parameters, {}; {} of the first batch {:.4f}\n",
                       word_of(config.model.type, job::kModelTypes), run.dense_parameters,
                       format_bytes(run.dense_parameters * kFloat), run.metric, run.value);

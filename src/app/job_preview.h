@@ -3,6 +3,7 @@
 #include <string>
 
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
 
 namespace satrap::app {
 
@@ -11,6 +12,8 @@ namespace satrap::app {
 std::string describe_data(const job::JobConfig& config);
 
 /// The same, then its model, tables, memory and run directory. Nothing is trained or written.
-std::string describe_dry_run(const job::JobConfig& config);
+/// `make_network`: as in trainer::TrainOptions.
+std::string describe_dry_run(const job::JobConfig& config,
+                             const pipeline::MakeNetwork& make_network);
 
 }  // namespace satrap::app

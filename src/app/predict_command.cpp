@@ -102,24 +102,27 @@ void check_keep(const PredictArguments& arguments, const job::JobConfig& config)
               "--keep: data.format synthetic has no text whose columns could be kept");
 }
 
-int predict(PredictArguments& arguments) {
-  job::JobConfig config = arguments.used.load();
+int predict(PredictArguments& arguments, const HostProgram& host) {
+  job::JobConfig config = arguments.used.load(host);
   const checkpoint::UsedCheckpoint& checkpoint = arguments.used.checkpoint;
   check_out(arguments, config, checkpoint.path);
   check_keep(arguments, config);
   use_data(arguments.data, arguments.used.job, config);
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
   const cli::StopSignals signals;
+  const pipeline::MakeNetwork network = arguments.used.network(config, host, "predict");
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_outputs = static_cast<std::size_t>(schema.num_outputs());
   std::string lines = heading(schema, config.model, arguments.keep);  // written after all checks
   const trainer::PredictedRows read =
-      trainer::predict(config, checkpoint, &signals.stop(), arguments.keep,
-                       [&](const trainer::PredictedLines& predicted) {
-                         append_lines(predicted, num_outputs, lines);
-                         out.write(lines);
-                         lines.clear();
-                       });
+      trainer::predict(
+          config, checkpoint, &signals.stop(), arguments.keep,
+          [&](const trainer::PredictedLines& predicted) {
+            append_lines(predicted, num_outputs, lines);
+            out.write(lines);
+            lines.clear();
+          },
+          network);
   out.write(lines);  // the heading, if there was no row
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();
@@ -132,7 +135,7 @@ int predict(PredictArguments& arguments) {
 
 }  // namespace
 
-void add_predict_command(CLI::App& program, cli::Action& chosen) {
+void add_predict_command(CLI::App& program, const HostProgram& host, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "predict", "Predict with a checkpoint: a probability or value per row");
   auto arguments = std::make_shared<PredictArguments>();
@@ -169,7 +172,9 @@ void add_predict_command(CLI::App& program, cli::Action& chosen) {
       "named columns, a line has either all columns or all but those that only labels use; the\n"
       "first line that is not blank decides. With numbered columns, the label columns count and\n"
       "must be present.");
-  command->callback([&chosen, arguments] { chosen = [arguments] { return predict(*arguments); }; });
+  command->callback([&chosen, &host, arguments] {
+    chosen = [&host, arguments] { return predict(*arguments, host); };
+  });
 }
 
 }  // namespace satrap::app

@@ -39,10 +39,12 @@ std::string how_to_continue(const job::JobConfig& config, const job::ClusterConf
   if (cluster.num_ranks > 1 || cluster.num_shards > 0) {
     return "the command that started the job, with `-- --resume` at its end,";
   }
+  const char* const program =
+      config.model.type == job::ModelType::kPython ? "python -m satrap" : "satrap";
   if (data::is_url(config.run_dir)) {
-    return fmt::format("`satrap train CONFIG run_dir={} --resume`", config.run_dir);
+    return fmt::format("`{} train CONFIG run_dir={} --resume`", program, config.run_dir);
   }
-  return fmt::format("`satrap train {}/config.yaml --resume`", shown_path(config.run_dir));
+  return fmt::format("`{} train {}/config.yaml --resume`", program, shown_path(config.run_dir));
 }
 
 /// CONFIG names data: writes a configuration for them, and takes that instead.
@@ -64,7 +66,7 @@ void init_first(TrainArguments& arguments) {
   job.config = request.config;
 }
 
-int train(TrainArguments& arguments) {
+int train(TrainArguments& arguments, const HostProgram& host) {
   if (!arguments.label.empty()) init_first(arguments);
   if (arguments.options.accept_changed_data && !arguments.options.resume &&
       arguments.options.resume_from.empty()) {
@@ -74,12 +76,14 @@ int train(TrainArguments& arguments) {
   }
   job::JobConfig config = arguments.job.load();
   choose_run_dir(config, arguments.options);
+  const std::string command = "train " + arguments.job.config;
   if (arguments.is_dry) {
-    cli::print(describe_dry_run(config));
+    cli::print(describe_dry_run(config, network_of(config, host, command + " --dry-run")));
     return 0;
   }
   const cli::StopSignals signals;
   trainer::TrainOptions options = arguments.options;
+  options.make_network = network_of(config, host, command);
   options.stop = &signals.stop();
   options.cluster = job::ClusterConfig::from_environment();
   const trainer::TrainOutcome outcome =
@@ -173,8 +177,10 @@ struct EvalArguments {
 bool show_importance(const job::JobConfig& config,
                      const checkpoint::UsedCheckpoint& checkpoint,
                      bool is_of_run,
-                     const std::atomic<bool>& stop) {
-  const trainer::Importance importance = trainer::permutation_importance(config, checkpoint, &stop);
+                     const std::atomic<bool>& stop,
+                     const pipeline::MakeNetwork& network) {
+  const trainer::Importance importance =
+      trainer::permutation_importance(config, checkpoint, &stop, network);
   if (stop) return false;
   cli::print(describe_importance(importance));
   const std::string path = is_of_run ? write_importance(importance, checkpoint) : "";
@@ -182,9 +188,9 @@ bool show_importance(const job::JobConfig& config,
   return true;
 }
 
-int eval(EvalArguments& arguments) {
+int eval(EvalArguments& arguments, const HostProgram& host) {
   UsedJob& used = arguments.used;
-  job::JobConfig config = used.load();
+  job::JobConfig config = used.load(host);
   use_data(arguments.data, used.job, config);
   if (arguments.has_importance && std::ranges::count(config.data.eval.path, "-") > 0) {
     throw Error(ErrorCode::kInvalidConfig,
@@ -192,10 +198,16 @@ int eval(EvalArguments& arguments) {
                 "write them to a file");
   }
   const cli::StopSignals signals;
-  const trainer::Evaluation result = trainer::evaluate(config, used.checkpoint, &signals.stop());
+  const pipeline::MakeNetwork network = used.network(config, host, "eval");
+  const trainer::Evaluation result =
+      trainer::evaluate(config, used.checkpoint, &signals.stop(), network);
   if (signals.stop()) return 128 + signals.signal_number();
   if (result.examples == 0) {
     throw Error(ErrorCode::kInvalidData, "no row of the evaluation data counts in a metric");
+  }
+  if (host.take_evaluation) {
+    host.take_evaluation(result);
+    return 0;
   }
   cli::print(
       fmt::format("checkpoint   {}\nexamples     {}\n", used.checkpoint.name(), result.examples));
@@ -205,7 +217,7 @@ int eval(EvalArguments& arguments) {
   }
   cli::print(meaning_of_metrics(result));
   if (arguments.has_importance &&
-      !show_importance(config, used.checkpoint, arguments.data.empty(), signals.stop())) {
+      !show_importance(config, used.checkpoint, arguments.data.empty(), signals.stop(), network)) {
     return 128 + signals.signal_number();
   }
   return 0;
@@ -213,7 +225,7 @@ int eval(EvalArguments& arguments) {
 
 }  // namespace
 
-void add_train_command(CLI::App& program, cli::Action& chosen) {
+void add_train_command(CLI::App& program, const HostProgram& host, cli::Action& chosen) {
   CLI::App* command = program.add_subcommand("train", "Train a model");
   auto arguments = std::make_shared<TrainArguments>();
   arguments->job.add_to(*command);
@@ -249,10 +261,12 @@ void add_train_command(CLI::App& program, cli::Action& chosen) {
       *command, "satrap train clicks.yaml run_dir=runs/dcn model=dcn_v2",
       "On SIGINT or SIGTERM the job writes a checkpoint and exits with 130 or 143; a second\n"
       "signal ends it at once.");
-  command->callback([&chosen, arguments] { chosen = [arguments] { return train(*arguments); }; });
+  command->callback([&chosen, &host, arguments] {
+    chosen = [&host, arguments] { return train(*arguments, host); };
+  });
 }
 
-void add_eval_command(CLI::App& program, cli::Action& chosen) {
+void add_eval_command(CLI::App& program, const HostProgram& host, cli::Action& chosen) {
   CLI::App* command =
       program.add_subcommand("eval", "Evaluate a checkpoint on a job's evaluation data");
   auto arguments = std::make_shared<EvalArguments>();
@@ -263,7 +277,9 @@ void add_eval_command(CLI::App& program, cli::Action& chosen) {
                     "classes accuracy falls), for several labels of the first, if the values of an "
                     "input are exchanged among the rows; scores them five times for each input");
   cli::end_help(*command, "satrap eval --checkpoint runs/clicks --data new.csv");
-  command->callback([&chosen, arguments] { chosen = [arguments] { return eval(*arguments); }; });
+  command->callback([&chosen, &host, arguments] {
+    chosen = [&host, arguments] { return eval(*arguments, host); };
+  });
 }
 
 }  // namespace satrap::app

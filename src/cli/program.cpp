@@ -124,6 +124,15 @@ int run(CLI::App& program, const std::vector<std::string>& words, const Action& 
 
 }  // namespace
 
+int run_words(CLI::App& program,
+              const std::vector<std::string>& words,
+              const std::function<void(Action& chosen)>& prepare) {
+  program.set_version_flag("--version", program.get_name() + " " SATRAP_VERSION);
+  Action chosen;
+  prepare(chosen);
+  return run(program, with_help_option(program, words), chosen);
+}
+
 int run_program(CLI::App& program,
                 int argc,
                 char** argv,
@@ -132,10 +141,7 @@ int run_program(CLI::App& program,
     ignore_write_signals();
     require_stack();
     std::set_terminate(end_unreported);
-    program.set_version_flag("--version", program.get_name() + " " SATRAP_VERSION);
-    Action chosen;
-    prepare(chosen);
-    return run(program, with_help_option(program, {argv + 1, argv + argc}), chosen);
+    return run_words(program, {argv + 1, argv + argc}, prepare);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kClosedPipe) report_error(error.what());
     return exit_status(error.code());

@@ -321,4 +321,14 @@ std::unique_ptr<DenseNetwork> DenseNetwork::create(const job::ModelConfig& model
   return std::make_unique<Network>(model, optimizer, precision, shape, seed, pool);
 }
 
+std::string DenseNetwork::to_pt2() {
+  throw Error(ErrorCode::kInvalidConfig,
+              "--network: pt2 is written of a network in Python (model 'python') alone; write onnx "
+              "or torchscript");
+}
+
+std::string DenseNetwork::to_safetensors() {
+  throw Error(ErrorCode::kInternal, "SafeTensors of a network that is not in Python");
+}
+
 }  // namespace satrap::dense

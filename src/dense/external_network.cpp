@@ -18,12 +18,6 @@ constexpr std::size_t kFlag = 0, kLossShare = 2;
 
 std::int64_t num_pieces(std::int64_t rows) { return (rows + kPiece - 1) / kPiece; }
 
-[[noreturn]] void refuse_export() {
-  throw Error(ErrorCode::kInvalidConfig,
-              "model: 'python' cannot be exported by satrap, which does not know the network; "
-              "torch.onnx.export or torch.export.save in the program writes it");
-}
-
 [[noreturn]] void refuse(const char* what) {
   throw Error(ErrorCode::kInternal, concat(what, " of a network that a program computes"));
 }
@@ -206,7 +200,17 @@ void ExternalNetwork::load_training_state(const TrainingState&) { refuse("optimi
 void ExternalNetwork::load_parameters(std::span<const float>) { refuse("parameters"); }
 float ExternalNetwork::gradient_scale() { refuse("clipping"); }
 double ExternalNetwork::learning_rate(std::int64_t) const { refuse("learning rate"); }
-std::string ExternalNetwork::to_torchscript() { refuse_export(); }
-std::string ExternalNetwork::to_onnx() { refuse_export(); }
+
+std::string ExternalNetwork::to_torchscript() {
+  throw Error(ErrorCode::kInvalidConfig,
+              "--network: a network in Python (model 'python') is not written as torchscript; write "
+              "pt2 or onnx");
+}
+
+std::string ExternalNetwork::exported(const char* format) {
+  NetworkCall call{.kind = NetworkCall::Kind::kExport, .format = format};
+  calls_.make(call);
+  return std::move(call.state);
+}
 
 }  // namespace satrap::dense

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -14,12 +16,14 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "satrap/core/error.h"
 #include "satrap/core/float_matrix.h"
+#include "satrap/core/text.h"
 #include "satrap/data/schema.h"
 #include "satrap/embedding/feature_layout.h"
 #include "satrap/job/cluster_config.h"
@@ -50,7 +54,9 @@ Tensor tensor_on(const ConstFloatMatrix& matrix, const nb::handle& owner) {
 /// A job, read and checked for a network of the program.
 struct Job {
   Job(const std::string& path, std::vector<std::string> overrides)
-      : config(pipeline::load_job_of_program(path, std::move(overrides))),
+      : Job(pipeline::load_job_of_program(path, std::move(overrides))) {}
+  explicit Job(job::JobConfig of_command)
+      : config(std::move(of_command)),
         schema(data::resolve_schema(config.data)),
         specs(job::embedding_specs(config, schema)),
         shape(pipeline::input_shape(schema, specs, config.model)),
@@ -86,6 +92,24 @@ struct Job {
   }
 
   job::ClusterConfig cluster = job::ClusterConfig::from_environment();
+  /// The word of dense_optimizer.type, and all numbers by name.
+  std::tuple<std::string, std::map<std::string, double>> dense_optimizer() const {
+    const job::DenseOptimizerConfig& optimizer = config.dense_optimizer;
+    return {std::string(word_of(optimizer.type, job::kDenseOptimizers)),
+            std::map<std::string, double>{{"lr", optimizer.lr},
+                                          {"momentum", optimizer.momentum},
+                                          {"weight_decay", optimizer.weight_decay},
+                                          {"beta1", optimizer.beta1},
+                                          {"beta2", optimizer.beta2},
+                                          {"eps", optimizer.eps},
+                                          {"initial_accumulator", optimizer.initial_accumulator},
+                                          {"clip_norm", optimizer.clip_norm}}};
+  }
+
+  double learning_rate(std::int64_t step) const {
+    return config.dense_optimizer.lr * config.dense_optimizer.schedule.factor(step);
+  }
+
   job::JobConfig config;
   data::Schema schema;
   job::EmbeddingSpecs specs;
@@ -111,6 +135,7 @@ void translate(const std::exception_ptr& error, void*) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::kClosedPipe) return PyErr_SetString(PyExc_BrokenPipeError, e.what());
     const nb::object type = nb::module_::import_("satrap.errors").attr(name_of(e.code()));
     PyErr_SetString(type.ptr(), e.what());
   }
@@ -137,7 +162,16 @@ void bind_job(nb::module_& m) {
       .def("labels", &Job::labels)
       .def_prop_ro("yaml", [](const Job& job) { return dump_config(job.config); })
       .def_prop_ro("run_dir", [](const Job& job) { return job.config.run_dir; })
+      .def_prop_ro("seed", [](const Job& job) { return job.config.seed; })
+      .def_prop_ro("model_path", [](const Job& job) { return job.config.model.path; })
+      .def_prop_ro("dense_optimizer", &Job::dense_optimizer)
+      .def("learning_rate", &Job::learning_rate)
       .def_prop_ro("numeric_names", [](const Job& job) { return job.schema.numeric_names; })
+      .def_prop_ro("input_widths",
+                   [](const Job& job) {
+                     return std::tuple(job.schema.num_numeric_outputs() + job.layout.mask_width,
+                                       job.layout.output_width);
+                   })
       .def_prop_ro("pooled_width", [](const Job& job) { return job.layout.output_width; })
       .def_prop_ro("label_weights", [](const Job& job) { return job.shape.label_weights; })
       .def("losses", &Job::losses)
@@ -151,12 +185,14 @@ void bind_job(nb::module_& m) {
 
 void bind_call(nb::module_& m) {
   nb::enum_<NetworkCall::Kind>(m, "Kind")
+      .value("MAKE", NetworkCall::Kind::kMake)
       .value("STEP", NetworkCall::Kind::kStep)
       .value("APPLY", NetworkCall::Kind::kApply)
       .value("FORGET", NetworkCall::Kind::kForget)
       .value("PREDICT", NetworkCall::Kind::kPredict)
       .value("SAVE", NetworkCall::Kind::kSave)
-      .value("LOAD", NetworkCall::Kind::kLoad);
+      .value("LOAD", NetworkCall::Kind::kLoad)
+      .value("EXPORT", NetworkCall::Kind::kExport);
   const auto input = [](ConstFloatMatrix dense::DenseInput::* matrix) {
     return [matrix](const NetworkCall& call, const nb::handle& owner) {
       return tensor_on(call.input.*matrix, owner);
@@ -190,6 +226,8 @@ void bind_call(nb::module_& m) {
            [](NetworkCall& call, double loss, double grad_norm, bool is_finite) {
              call.result = {.loss = loss, .grad_norm = grad_norm, .finite = is_finite};
            })
+      .def_rw("num_parameters", &NetworkCall::num_parameters)
+      .def_prop_ro("format", [](const NetworkCall& call) { return std::string(call.format); })
       .def_prop_rw(
           "state",
           [](const NetworkCall& call) { return nb::bytes(call.state.data(), call.state.size()); },
@@ -214,9 +252,20 @@ void begin_run(Run* memory,
   new (memory) Run(job.config, std::move(options), num_parameters, num_summed);
 }
 
+/// `job`: None, or what takes the place of the checkpoint's own.
+void begin_command(Run* memory, std::vector<std::string> words, const Job* job) {
+  std::optional<job::JobConfig> config;
+  if (job != nullptr) config = job->config;
+  new (memory) Run(std::move(words), std::move(config));
+}
+
 void bind_run(nb::module_& m) {
   nb::class_<Run>(m, "Run")
       .def("__init__", &begin_run)
+      .def("__init__", &begin_command, nb::arg("words"), nb::arg("job").none())
+      .def_prop_ro("job", [](const Run& run) { return Job(run.config()); })
+      .def_prop_ro("status", &Run::status)
+      .def_prop_ro("evaluation", &Run::evaluation)
       .def("next_call", &next_call, nb::rv_policy::reference)
       .def("answer", &Run::answer, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Run::stop)
@@ -247,6 +296,7 @@ void bind_run(nb::module_& m) {
 NB_MODULE(_engine, m) {
   nb::set_leak_warnings(false);  // a program may end while a job is at hand
   nb::register_exception_translator(&satrap::engine::translate);
+  m.def("printable", [](const std::string& text) { return satrap::printable(text); });
   satrap::engine::bind_job(m);
   satrap::engine::bind_call(m);
   satrap::engine::bind_run(m);

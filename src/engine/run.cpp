@@ -36,20 +36,52 @@ Run::Run(const job::JobConfig& config,
   options_.cluster = job::ClusterConfig::from_environment();
   options_.stop = &stop_;
   options_.memory_of_batches = &memory_of_batches_;
-  options_.make_network = [this, num_parameters](const dense::InputShape& shape, ThreadPool& pool) {
-    return std::make_unique<dense::ExternalNetwork>(calls_, shape, num_parameters,
-                                                    std::span(summed_), pool);
-  };
+  options_.make_network = network(num_parameters);
   app::choose_run_dir(config_, options_);
-  thread_ = start_thread("train", [this] {
+  start([this] {
+    tell_shards(config_, options_.cluster, stop_);
+    outcome_ = app::train_job(config_, options_, [this](const std::string& w) { words_ = w; });
+  });
+}
+
+Run::Run(std::vector<std::string> words, std::optional<job::JobConfig> job)
+    : process_(getpid()), summed_(static_cast<std::size_t>(dense::GradientSource::kFlagFloats)) {
+  start([this, words = std::move(words), job = std::move(job)] {
+    app::HostProgram host{.network = [this](const auto& config) { return ask_for_network(config); },
+                          .job = job};
+    if (job) {
+      host.take_evaluation = [this](const trainer::Evaluation& evaluation) {
+        evaluation_ = trainer::json_of(evaluation);
+      };
+    }
+    status_ = app::run_command(words, host);
+  });
+}
+
+template <class Work>
+void Run::start(Work work) {
+  thread_ = start_thread("train", [this, work = std::move(work)] {
     try {
-      tell_shards(config_, options_.cluster, stop_);
-      outcome_ = app::train_job(config_, options_, [this](const std::string& w) { words_ = w; });
+      work();
     } catch (...) {
       error_ = std::current_exception();
     }
     calls_.end();
   });
+}
+
+pipeline::MakeNetwork Run::network(std::int64_t num_parameters) {
+  return [this, num_parameters](const dense::InputShape& shape, ThreadPool& pool) {
+    return std::make_unique<dense::ExternalNetwork>(calls_, shape, num_parameters,
+                                                    std::span(summed_), pool);
+  };
+}
+
+pipeline::MakeNetwork Run::ask_for_network(const job::JobConfig& config) {
+  config_ = config;
+  dense::NetworkCall call{.kind = dense::NetworkCall::Kind::kMake};
+  calls_.make(call);
+  return network(call.num_parameters);
 }
 
 Run::~Run() {

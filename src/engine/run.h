@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -12,22 +13,29 @@
 
 #include <sys/types.h>
 
+#include "satrap/app/host_program.h"
 #include "satrap/dense/external_network.h"
 #include "satrap/job/job_config.h"
 #include "satrap/trainer/trainer.h"
 
 namespace satrap::engine {
 
-/// A run of a job on a thread of its own ("train"), whose dense network another thread computes,
-/// the caller of next_call and answer. Functions are for that thread, but stop().
+/// A run of a job, or a command of `satrap`, on a thread of its own ("train"), whose dense network
+/// another thread computes, the caller of next_call and answer. Functions are for that thread, but
+/// stop().
 class Run {
  public:
-  /// `num_parameters`: of the network, for the user. `num_summed`: floats that the program has
-  /// summed over ranks in each step. Starts the thread.
+  /// A run. `num_parameters`: of the network, for the user. `num_summed`: floats that the program
+  /// has summed over ranks in each step. Starts the thread.
   Run(const job::JobConfig& config,
       trainer::TrainOptions options,
       std::int64_t num_parameters,
       std::int64_t num_summed);
+
+  /// A command. If its job has a network in Python, the first call is a kMake for config(). `job`:
+  /// takes the place of the checkpoint's own, and evaluation() of what is printed.
+  Run(std::vector<std::string> words, std::optional<job::JobConfig> job);
+
   ~Run();  // closes; in a copy of the process (fork), which has no such thread, it does nothing
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -46,6 +54,9 @@ class Run {
 
   /// Once it has ended. Rethrows its error.
   const trainer::TrainOutcome& result();
+  int status() const { return status_; }  // of the command
+  const std::string& evaluation() const { return evaluation_; }  // of the command; JSON
+  const job::JobConfig& config() const { return config_; }
   const std::string& words() const { return words_; }  // about the finished run
   const std::string& run_dir() const { return config_.run_dir; }
 
@@ -55,6 +66,10 @@ class Run {
   }
 
  private:
+  pipeline::MakeNetwork ask_for_network(const job::JobConfig& config);
+  pipeline::MakeNetwork network(std::int64_t num_parameters);
+  template <class Work>
+  void start(Work work);
   void join() {
     if (thread_.joinable()) thread_.join();
   }
@@ -67,7 +82,8 @@ class Run {
   dense::NetworkCalls calls_;
   std::atomic<bool> stop_ = false;
   trainer::TrainOutcome outcome_;  // these of the thread, until it has ended
-  std::string words_;
+  std::string words_, evaluation_;
+  int status_ = 0;
   std::exception_ptr error_;
   std::thread thread_;
 };

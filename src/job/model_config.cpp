@@ -1,6 +1,7 @@
 #include "satrap/job/model_config.h"
 
 #include <algorithm>
+#include <cctype>
 #include <initializer_list>
 
 #include "satrap/core/error.h"
@@ -23,6 +24,22 @@ void check_used(const char* section,
   throw Error(ErrorCode::kInvalidConfig,
               concat(section, ".", field, " is not used by type '", word_of(type, types),
                      "' (only by ", list, "): leave it out"));
+}
+
+/// "folder/net.py:Net".
+void check_python_path(const std::string& path) {
+  const std::size_t colon = path.rfind(':');
+  const std::string name = colon == std::string::npos ? "" : path.substr(colon + 1);
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  const bool is_name = !name.empty() && std::ranges::all_of(name, is_of_name);
+  if (is_name && colon > 0) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("model.path: '", path,
+                     "' does not name a class or function in its file, which model 'python' needs; "
+                     "write ",
+                     colon == std::string::npos ? path : path.substr(0, colon), ":Net"));
 }
 
 }  // namespace
@@ -99,8 +116,8 @@ void ModelConfig::visit(ConfigVisitor& v) {
       "factorization machine plus an MLP. dcn_v2: cross layers in parallel with an MLP. dlrm: dot "
       "products of embeddings and a bottom MLP, then a top MLP. ffnn: PERSIA's tower. din: Deep "
       "Interest Network, the candidate item attends to a sequence, then an MLP. torchscript: your "
-      "own module, saved by torch.jit.save. python: a network of a program in Python, trained by "
-      "satrap.Trainer (docs/python.md); commands do not compute it.");
+      "own module, saved by torch.jit.save. python: your own module in Python, which `python -m "
+      "satrap train` trains, or a program with satrap.Trainer (docs/python.md).");
   v.field(
       "bottom", bottom,
       "dlrm, ffnn: widths of the layers over the numeric input. dlrm appends a layer as wide as an "
@@ -142,7 +159,9 @@ void ModelConfig::visit(ConfigVisitor& v) {
       {.min = 0.0, .max = 0.99, .resume = kOtherTraining});
   v.field(
       "path", path,
-      "torchscript: file of the module. Its forward(numeric [n, numeric inputs], pooled [n, "
+      "python: file and name of a class or function, such as net.py:Net. Net(job) returns a "
+      "torch.nn.Module, which makes logits of a batch. torchscript: file of the module. Its "
+      "forward(numeric [n, numeric inputs], pooled [n, "
       "embedding columns]) returns the logits, [n] or [n, 1], for several labels [n, labels]. "
       "Training starts from the values of its parameters; it runs in evaluation mode (no dropout, "
       "buffers do not change). Needed again to resume or use a checkpoint. The file is code that "
@@ -188,7 +207,8 @@ void ModelConfig::validate() const {
     throw Error(ErrorCode::kInvalidConfig,
                 "model.type: din needs model.attend, such as [{sequence: history, query: item}]");
   }
-  check("path", path != defaults.path, {kTorchScript});
+  check("path", path != defaults.path, {kTorchScript, kPython});
+  if (type == kPython && !path.empty()) check_python_path(path);
   if (type == kPython && engine != defaults.engine) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("model.engine: the program computes the network of type 'python', got ",

@@ -31,6 +31,15 @@ void check_model(const job::JobConfig& config) {
                      input_shape(schema, job::embedding_specs(config, schema), config.model));
 }
 
+void require_one_process(const job::ClusterConfig& cluster) {
+  if (cluster.num_ranks <= 1 && cluster.num_shards == 0) return;
+  throw Error(ErrorCode::kInvalidConfig,
+              concat("a network in Python is trained by one process so far, and the environment "
+                     "of this one says ",
+                     cluster.num_ranks, " ranks and ", cluster.num_shards,
+                     " shards; start the program without satrap-run or torchrun"));
+}
+
 }  // namespace
 
 job::JobConfig load_job_of_program(const std::string& path, std::vector<std::string> overrides) {
@@ -60,7 +69,11 @@ job::JobConfig load_job(const std::string& path, const std::vector<std::string>&
   }
   resolve_precision(config);
   data::choose_batch_size(config.data);
-  job::with_place(origins, [&] { check_model(config); });
+  if (config.model.type == job::ModelType::kPython) {
+    require_one_process(cluster);
+  } else {
+    job::with_place(origins, [&] { check_model(config); });
+  }
   return config;
 }
 

@@ -154,12 +154,14 @@ FirstBatch read_first_batch(const data::Dataset& data, std::int64_t seed, data::
   return first;
 }
 
-DryRun dry_run(const job::JobConfig& job, const data::Dataset& data) {
+DryRun dry_run(const job::JobConfig& job,
+               const data::Dataset& data,
+               const pipeline::MakeNetwork& make_network) {
   const job::JobConfig config = in_this_process(job);
   const data::Schema& schema = data.schema();
   ThreadPool pool(config.train.threads > 0 ? config.train.threads : num_cpus());
   pipeline::Cluster cluster(config, {});
-  pipeline::Model model(config, schema, cluster, pool);
+  pipeline::Model model(config, schema, cluster, pool, make_network);
   const auto source = open_source(data, config.seed, data::Role::kTrain);
   data::Batch batch = first_batch(*source);
 

@@ -237,12 +237,21 @@ void write_text(const std::string& name, const std::string& text, ExportDirector
 
 NetworkFormat format_of_network(job::ModelType type, std::optional<NetworkFormat> wanted) {
   if (wanted) return *wanted;
-  return type == job::ModelType::kTorchScript ? NetworkFormat::kTorchScript : NetworkFormat::kOnnx;
+  return type == job::ModelType::kTorchScript ? NetworkFormat::kTorchScript
+         : type == job::ModelType::kPython    ? NetworkFormat::kPt2
+                                              : NetworkFormat::kOnnx;
 }
 
-void write_network(dense::DenseNetwork& network, NetworkFormat format, ExportDirectory& out) {
-  const bool is_onnx = format == NetworkFormat::kOnnx;
-  write_text(network_file(format), is_onnx ? network.to_onnx() : network.to_torchscript(), out);
+std::string text_of(dense::DenseNetwork& network, NetworkFormat format) {
+  switch (format) {
+    case NetworkFormat::kOnnx:
+      return network.to_onnx();
+    case NetworkFormat::kTorchScript:
+      return network.to_torchscript();
+    case NetworkFormat::kPt2:
+      return network.to_pt2();
+  }
+  return "";  // not reached
 }
 
 }  // namespace
@@ -252,7 +261,7 @@ Exported export_model(const job::JobConfig& config,
                       const std::string& out_path,
                       const ExportOptions& options) {
   ExportDirectory out(out_path, options.overwrite);
-  LoadedModel loaded(config, checkpoint, LoadedModel::Rows::kNone);
+  LoadedModel loaded(config, checkpoint, options.make_network, LoadedModel::Rows::kNone);
   Exported result{.checkpoint = checkpoint.name(), .step = loaded.manifest.step};
   Json json = {{"format", predicts_otherwise(loaded) ? kFormat : kFormatOfSigmoid},
                {"version", SATRAP_VERSION},
@@ -261,7 +270,10 @@ Exported export_model(const job::JobConfig& config,
                {"examples", loaded.manifest.examples}};
   const NetworkFormat network = format_of_network(config.model.type, options.network);
   json.update(describe_model(loaded, network));
-  write_network(*loaded.model.network, network, out);
+  write_text(network_file(network), text_of(*loaded.model.network, network), out);
+  if (config.model.type == job::ModelType::kPython) {
+    write_text("dense.safetensors", loaded.model.network->to_safetensors(), out);
+  }
   for (std::size_t i = 0; i < loaded.manifest.tables.size(); ++i) {
     result.rows += write_rows(loaded, i, options.rows, out, json["tables"][i]);
   }

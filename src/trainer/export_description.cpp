@@ -154,7 +154,9 @@ bool predicts_otherwise(const LoadedModel& loaded) {
 }
 
 const char* network_file(NetworkFormat format) {
-  return format == NetworkFormat::kOnnx ? "dense.onnx" : "dense.pt";
+  return format == NetworkFormat::kOnnx  ? "dense.onnx"
+         : format == NetworkFormat::kPt2 ? "dense.pt2"
+                                         : "dense.pt";
 }
 
 Json describe_model(const LoadedModel& loaded, NetworkFormat format) {

@@ -163,8 +163,9 @@ Importance::Pair metrics_of_importance(job::Loss loss) {
 
 Importance permutation_importance(const job::JobConfig& config,
                                   const checkpoint::UsedCheckpoint& checkpoint,
-                                  const std::atomic<bool>* stop) {
-  LoadedModel loaded(config, checkpoint);
+                                  const std::atomic<bool>* stop,
+                                  const pipeline::MakeNetwork& make_network) {
+  LoadedModel loaded(config, checkpoint, make_network);
   const auto source = data::open_batches(loaded.data, loaded.transforms, data::Role::kEval,
                                          {.seed = loaded.config.seed, .stop = stop});
   Measurement measurement(loaded, stop);

@@ -39,6 +39,7 @@ job::JobConfig in_this_process(job::JobConfig config) {
 
 LoadedModel::LoadedModel(const job::JobConfig& job,
                          const checkpoint::UsedCheckpoint& checkpoint,
+                         const pipeline::MakeNetwork& make_network,
                          Rows rows)
     : config(in_this_process(job)),
       path(existing_checkpoint(checkpoint.path)),
@@ -47,7 +48,7 @@ LoadedModel::LoadedModel(const job::JobConfig& job,
       transforms(
           data::FittedTransforms::from_json(checkpoint::read_transforms(path), data.schema())),
       cluster(config, {}),
-      model(config, data.schema(), cluster, pool),
+      model(config, data.schema(), cluster, pool, make_network),
       manifest(rows == Rows::kAll ? checkpoint::load_checkpoint(path, model).manifest
                                   : checkpoint::load_dense_network(path, model)) {}
 

@@ -17,8 +17,9 @@ PredictedRows predict(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::atomic<bool>* stop,
                       const std::vector<std::string>& keep,
-                      const std::function<void(const PredictedLines& lines)>& take) {
-  LoadedModel loaded(config, checkpoint);
+                      const std::function<void(const PredictedLines& lines)>& take,
+                      const pipeline::MakeNetwork& make_network) {
+  LoadedModel loaded(config, checkpoint, make_network);
   const auto source = data::open_batches(loaded.data, loaded.transforms, data::Role::kPredict,
                                          {.seed = config.seed, .stop = stop, .kept = keep});
   pipeline::Scorer scorer(loaded.model);

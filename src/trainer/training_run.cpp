@@ -342,8 +342,9 @@ TrainOutcome train(const job::JobConfig& job, const TrainOptions& options) {
 
 Evaluation evaluate(const job::JobConfig& config,
                     const checkpoint::UsedCheckpoint& checkpoint,
-                    const std::atomic<bool>* stop) {
-  LoadedModel loaded(config, checkpoint);
+                    const std::atomic<bool>* stop,
+                    const pipeline::MakeNetwork& make_network) {
+  LoadedModel loaded(config, checkpoint, make_network);
   StageTimers timers(pipeline::kNumStages);
   pipeline::RankGroup ranks(loaded.cluster, timers);
   return evaluate_model(loaded.data, loaded.config, loaded.transforms, loaded.model, loaded.cluster,

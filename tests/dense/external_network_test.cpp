@@ -288,8 +288,16 @@ TEST_F(ExternalNetworkTest, AWaitEndsWithTheTimeOrWithTheRun) {
   EXPECT_TRUE(calls_.has_ended());
 }
 
-TEST_F(ExternalNetworkTest, AnExportIsRefused) {
-  EXPECT_THROW(network_.to_onnx(), Error);
+TEST_F(ExternalNetworkTest, TheProgramExportsItselfButNotAsTorchScript) {
+  serve([](NetworkCall& call) {
+    EXPECT_EQ(call.kind, Kind::kExport);
+    call.state = std::string("as ") + call.format;
+    return true;
+  });
+  EXPECT_EQ(network_.to_onnx(), "as onnx");
+  EXPECT_EQ(network_.to_pt2(), "as pt2");
+  EXPECT_EQ(network_.to_safetensors(), "as safetensors");
+  join();
   EXPECT_THROW(network_.to_torchscript(), Error);
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -19,6 +20,13 @@ int run_program(CLI::App& program,
                 int argc,
                 char** argv,
                 const std::function<void(Action& chosen)>& prepare);
+
+/// The same inside of another program: throws errors, and leaves the process's treatment of signals
+/// as it is. `words`: those behind the program's name. What is wrong with them is a line on stderr
+/// and the status 2, as in run_program.
+int run_words(CLI::App& program,
+              const std::vector<std::string>& words,
+              const std::function<void(Action& chosen)>& prepare);
 
 /// Ends the help of a command with a text, if there is one, and an example, which names the command
 /// in full.

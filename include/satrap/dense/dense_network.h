@@ -221,6 +221,11 @@ class DenseNetwork : public GradientSource, public Savable {
   /// `logits`, [n, num_outputs]. Throws Error(kInvalidConfig) for a user's module and for a network
   /// of more than 2 GB, Error(kUnavailable) in a build without protobuf.
   virtual std::string to_onnx() = 0;
+
+  /// For a network of a program alone, others throw Error(kInvalidConfig): the same as a program of
+  /// torch.export, the bytes of a file .pt2; and its parameters and buffers as SafeTensors.
+  virtual std::string to_pt2();
+  virtual std::string to_safetensors();
 };
 
 /// One line for `satrap doctor`: version, BLAS, CPU capability, folder of libtorch.

@@ -16,14 +16,16 @@ namespace satrap::dense {
 /// One call of an ExternalNetwork, for the program that computes it. The matrices are the
 /// network's, and may be used until the call is answered.
 struct NetworkCall {
-  enum class Kind : std::uint8_t { kStep, kApply, kForget, kPredict, kSave, kLoad };
+  enum class Kind : std::uint8_t { kMake, kStep, kApply, kForget, kPredict, kSave, kLoad, kExport };
 
   Kind kind = Kind::kStep;
   DenseInput input = {};           // kStep, kPredict; of kApply the step
   FloatMatrix probabilities = {};  // kStep, kPredict: to be written; kStep may leave the NaN in it
   FloatMatrix grad_pooled = {};    // kStep: zeros, to which the gradient is added
   DenseResult result = {};         // kStep: to be set; kApply: the norm
-  std::string state = {};          // kSave: to be set; kLoad: what a kSave gave
+  std::string state = {};          // kSave, kExport: to be set; kLoad: what a kSave gave
+  std::int64_t num_parameters = 0;  // kMake, before all others: to be set
+  const char* format = "";          // kExport: "onnx", "pt2" or "safetensors"
 };
 
 /// Passes the calls of a network from the thread that trains it to the thread of a program that
@@ -63,8 +65,8 @@ class NetworkCalls {
 /// A dense network that a program computes on a thread of its own, with its own loss and optimizer,
 /// on the host. What ranks sum, the gradient and what else the program puts there, is memory of the
 /// program. Its state is a text of bytes that only the program understands. What concerns
-/// parameters, which only the program has, throws Error(kInternal); to_torchscript() and to_onnx()
-/// throw Error(kInvalidConfig).
+/// parameters, which only the program has, throws Error(kInternal); to_torchscript() throws
+/// Error(kInvalidConfig).
 class ExternalNetwork final : public DenseNetwork {
  public:
   static constexpr const char* kStateTensor = "external.state";
@@ -106,11 +108,14 @@ class ExternalNetwork final : public DenseNetwork {
   float gradient_scale() override;
   double learning_rate(std::int64_t step) const override;
   std::string to_torchscript() override;
-  std::string to_onnx() override;
+  std::string to_onnx() override { return exported("onnx"); }
+  std::string to_pt2() override { return exported("pt2"); }
+  std::string to_safetensors() override { return exported("safetensors"); }
 
  private:
   void fill_zeros(const FloatMatrix& gradient, std::int64_t rows);
   bool is_finite(const FloatMatrix& gradient, std::int64_t rows);
+  std::string exported(const char* format);
 
   NetworkCalls& calls_;
   const std::int64_t num_outputs_, pooled_width_, num_parameters_;

@@ -109,7 +109,7 @@ struct ModelConfig {
   Activation activation = Activation::kRelu;       // ffnn
   bool batch_norm = false;                         // ffnn: in the two towers
   double dropout = 0.0;   // all but logistic, fm, torchscript; in heads too
-  std::string path = "";  // torchscript: the module's file
+  std::string path = "";  // torchscript: the module's file; python: file.py:Class
   Engine engine = Engine::kAuto;
   Loss loss = Loss::kAuto;
 

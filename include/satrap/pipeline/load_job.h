@@ -9,7 +9,8 @@ namespace satrap::pipeline {
 
 /// job::read_job for this process's place in its cluster, which the environment has, plus the check
 /// that the model fits the features. `device`, `train.precision` and `data.batch_size: auto` become
-/// what suits this machine and the data. Throws Error(kInvalidConfig).
+/// what suits this machine and the data. A network in Python is known to the program that computes
+/// it alone, and is not checked. Throws Error(kInvalidConfig).
 job::JobConfig load_job(const std::string& path, const std::vector<std::string>& overrides);
 
 /// The same for a program that computes the dense network and its optimizer: the model is 'python',

@@ -7,6 +7,7 @@
 #include "satrap/data/dataset.h"
 #include "satrap/data/role.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
 
 namespace satrap::trainer {
 
@@ -47,7 +48,10 @@ struct DryRun {
 };
 
 /// Builds the model in this process, on the CPU, and scores the first batch. Reads some more to see
-/// how the tables grow. No step is taken and nothing is written. Throws as a run would.
-DryRun dry_run(const job::JobConfig& config, const data::Dataset& data);
+/// how the tables grow. No step is taken and nothing is written. `make_network`: as in
+/// TrainOptions. Throws as a run would.
+DryRun dry_run(const job::JobConfig& config,
+               const data::Dataset& data,
+               const pipeline::MakeNetwork& make_network = {});
 
 }  // namespace satrap::trainer

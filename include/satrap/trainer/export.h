@@ -7,24 +7,28 @@
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/core/choice.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
 
 namespace satrap::trainer {
 
-/// How the dense network is written: dense.onnx or dense.pt.
-enum class NetworkFormat { kOnnx, kTorchScript };
+/// How the dense network is written: dense.onnx, dense.pt, or dense.pt2 of a network in Python.
+enum class NetworkFormat { kOnnx, kTorchScript, kPt2 };
 inline constexpr Choice<NetworkFormat> kNetworkFormats[] = {
     {"onnx", NetworkFormat::kOnnx},
-    {"torchscript", NetworkFormat::kTorchScript}};
+    {"torchscript", NetworkFormat::kTorchScript},
+    {"pt2", NetworkFormat::kPt2}};
 
 /// How the rows of tables are written: two files .npy for each table, or one file .safetensors.
 enum class RowsFormat { kNpy, kSafetensors };
 inline constexpr const char* kRowsFormatNames[] = {"npy", "safetensors"};
 
 struct ExportOptions {
-  /// nullopt: ONNX, which needs no PyTorch; for a user's TorchScript module TorchScript.
+  /// nullopt: ONNX, which needs no PyTorch; for a user's TorchScript module TorchScript, for a
+  /// network in Python pt2.
   std::optional<NetworkFormat> network = std::nullopt;
   RowsFormat rows = RowsFormat::kNpy;
-  bool overwrite = false;  // an earlier export
+  bool overwrite = false;                       // an earlier export
+  pipeline::MakeNetwork make_network = {};      // as in TrainOptions
 };
 
 /// The content of a written export, and the checkpoint that it came from.
@@ -44,6 +48,9 @@ struct Exported {
 ///                       number itself (identity), or the softmax over the classes
 ///   dense.pt            or the network as TorchScript: forward(numeric, pooled) gives the logits,
 ///                       [n] for one output
+///   dense.pt2           or a network in Python as a program of torch.export, with the inputs and
+///                       the output of dense.onnx
+///   dense.safetensors   parameters and buffers of a network in Python
 ///   <table>.keys.npy    [rows] uint64, in no order: the id of each row in the data, if it is below
 ///                       2^54, else splitmix64(id) mod 2^54
 ///   <table>.weights.npy [rows, dim] fp32; or <table>.safetensors with both, as the tensors `keys`
@@ -57,8 +64,8 @@ struct Exported {
 ///
 /// Throws as check_predictions: export.json describes inputs as the configuration reads them.
 /// `out` appears complete or not at all. If it holds files already: Error(kInvalidConfig), unless
-/// they are an earlier export that is to be overwritten. Throws what DenseNetwork::to_onnx and
-/// to_torchscript throw. Reads table by table, for .safetensors twice;
+/// they are an earlier export that is to be overwritten. Throws what DenseNetwork::to_onnx,
+/// to_torchscript and to_pt2 throw. Reads table by table, for .safetensors twice;
 /// needs little memory.
 Exported export_model(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,

@@ -9,6 +9,7 @@
 
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
 #include "satrap/trainer/metrics.h"
 
 namespace satrap::trainer {
@@ -55,10 +56,12 @@ Importance::Pair metrics_of_importance(job::Loss loss);
 /// so AUC and RMSE are those within a buffer. Holds one buffer, and scores each row 1 +
 /// kRepetitions times the number of inputs. Threads change no bit.
 ///
-/// Nothing if `stop`, which may be null, is set meanwhile: then `inputs` is empty. Throws as
+/// Nothing if `stop`, which may be null, is set meanwhile: then `inputs` is empty. `make_network`:
+/// as in TrainOptions. Throws as
 /// evaluate(), and Error(kInvalidData) if no row can be used.
 Importance permutation_importance(const job::JobConfig& config,
                                   const checkpoint::UsedCheckpoint& checkpoint,
-                                  const std::atomic<bool>* stop);
+                                  const std::atomic<bool>* stop,
+                                  const pipeline::MakeNetwork& make_network = {});
 
 }  // namespace satrap::trainer

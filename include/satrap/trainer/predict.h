@@ -10,6 +10,7 @@
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/data/texts.h"
 #include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
 
 namespace satrap::trainer {
 
@@ -38,11 +39,12 @@ struct PredictedLines {
 /// numbered, label columns count and must be present.
 ///
 /// Throws Error(kInvalidConfig) if the checkpoint was trained with a configuration whose inputs or
-/// labels mean something else (check_predictions).
+/// labels mean something else (check_predictions). `make_network`: as in TrainOptions.
 PredictedRows predict(const job::JobConfig& config,
                       const checkpoint::UsedCheckpoint& checkpoint,
                       const std::atomic<bool>* stop,
                       const std::vector<std::string>& keep,
-                      const std::function<void(const PredictedLines& lines)>& take);
+                      const std::function<void(const PredictedLines& lines)>& take,
+                      const pipeline::MakeNetwork& make_network = {});
 
 }  // namespace satrap::trainer

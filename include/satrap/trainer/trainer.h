@@ -105,10 +105,15 @@ struct Evaluation : Metrics {
   std::string label = {};
 };
 
+/// As it stands in summary.json.
+std::string json_of(const Evaluation& evaluation);
+
 /// Evaluates a checkpoint. Throws Error(kInvalidConfig) if it was trained with a configuration
-/// whose inputs or labels mean something else (check_predictions).
+/// whose inputs or labels mean something else (check_predictions). `make_network`: as in
+/// TrainOptions.
 Evaluation evaluate(const job::JobConfig& config,
                     const checkpoint::UsedCheckpoint& checkpoint,
-                    const std::atomic<bool>* stop);
+                    const std::atomic<bool>* stop,
+                    const pipeline::MakeNetwork& make_network = {});
 
 }  // namespace satrap::trainer

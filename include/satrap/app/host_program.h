@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "satrap/job/job_config.h"
+#include "satrap/pipeline/model.h"
+#include "satrap/trainer/trainer.h"
+
+namespace satrap::app {
+
+/// What a program gives to a command that it runs in its own process, as python/satrap does. Of the
+/// program `satrap` all is empty.
+struct HostProgram {
+  /// The network of a job of model 'python'. A command calls it once, before it reads data.
+  std::function<pipeline::MakeNetwork(const job::JobConfig&)> network = {};
+  /// Takes the place of the checkpoint's own job.
+  std::optional<job::JobConfig> job = {};
+  /// Gets an evaluation, which is else printed.
+  std::function<void(const trainer::Evaluation&)> take_evaluation = {};
+};
+
+/// The network of a job if it is not satrap's own, else nothing. Throws Error(kInvalidConfig) if no
+/// program computes it; `command` are the words that would run it elsewhere: "train clicks.yaml".
+pipeline::MakeNetwork network_of(const job::JobConfig& config,
+                                 const HostProgram& host,
+                                 const std::string& command);
+
+/// Runs a command of `satrap` on this thread, in the process of `host`. Returns the exit status;
+/// throws the errors that are lines on standard error elsewhere.
+int run_command(const std::vector<std::string>& words, const HostProgram& host);
+
+}  // namespace satrap::app
