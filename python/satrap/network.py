@@ -1,6 +1,7 @@
 """The dense network of an export, computed by the library of its format."""
 import importlib
 import os
+import warnings
 
 import numpy as np
 
@@ -39,7 +40,9 @@ class Pt2Network:
 
     def __init__(self, path):
         self._torch = imported("torch", "a network in pt2", "pip install torch; or export with --network onnx")
-        self._module = importlib.import_module("torch.export").load(path).module()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given buffer is not writable")  # nor will it be written to
+            self._module = importlib.import_module("torch.export").load(path).module()
 
     def logits(self, numeric, pooled):
         empty = len(numeric) == 0  # of no rows some operations have no shape

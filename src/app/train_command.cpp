@@ -76,7 +76,8 @@ int train(TrainArguments& arguments, const HostProgram& host) {
   }
   job::JobConfig config = arguments.job.load();
   choose_run_dir(config, arguments.options);
-  const std::string command = "train " + arguments.job.config;
+  std::string command = "train " + arguments.job.config;
+  for (const std::string& word : arguments.job.overrides) command += " " + word;
   if (arguments.is_dry) {
     cli::print(describe_dry_run(config, network_of(config, host, command + " --dry-run")));
     return 0;
@@ -84,6 +85,7 @@ int train(TrainArguments& arguments, const HostProgram& host) {
   const cli::StopSignals signals;
   trainer::TrainOptions options = arguments.options;
   options.make_network = network_of(config, host, command);
+  options.memory_of_batches = host.memory_of_batches;
   options.stop = &signals.stop();
   options.cluster = job::ClusterConfig::from_environment();
   const trainer::TrainOutcome outcome =

@@ -48,6 +48,7 @@ Run::Run(std::vector<std::string> words, std::optional<job::JobConfig> job)
     : process_(getpid()), summed_(static_cast<std::size_t>(dense::GradientSource::kFlagFloats)) {
   start([this, words = std::move(words), job = std::move(job)] {
     app::HostProgram host{.network = [this](const auto& config) { return ask_for_network(config); },
+                          .memory_of_batches = &memory_of_batches_,
                           .job = job};
     if (job) {
       host.take_evaluation = [this](const trainer::Evaluation& evaluation) {

@@ -34,12 +34,11 @@ void check_python_path(const std::string& path) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
   };
   const bool is_name = !name.empty() && std::ranges::all_of(name, is_of_name);
-  if (is_name && colon > 0) return;
+  if (is_name && colon > 0 && path[colon - 1] != '/') return;
   throw Error(ErrorCode::kInvalidConfig,
               concat("model.path: '", path,
                      "' does not name a class or function in its file, which model 'python' needs; "
-                     "write ",
-                     colon == std::string::npos ? path : path.substr(0, colon), ":Net"));
+                     "write the file, a colon and the name, such as net.py:Net"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace satrap::pipeline {
 namespace {
 
 using testing::AnyOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 class LoadJob : public testing::Test {
@@ -83,8 +84,17 @@ TEST_F(LoadJob, WhatAProgramsNetworkDoesNotGoWithIsRefusedByName) {
   EXPECT_THAT(problem_of_program("train.warm_start.from=runs/b"), HasSubstr("write dense: false"));
 }
 
-TEST_F(LoadJob, ACommandRefusesTheNetworkOfAProgram) {
-  EXPECT_THAT(problem({"model=python"}), HasSubstr("in which satrap.Trainer trains it"));
+TEST_F(LoadJob, ANetworkInPythonIsLeftToTheProgramThatComputesIt) {
+  EXPECT_EQ(load({"model=python"}).model.path, "");
+  const std::string path = load({"model={type: python, path: net.py:Net}"}).model.path;
+  EXPECT_THAT(path, EndsWith("/net.py:Net"));
+  EXPECT_TRUE(path.starts_with('/')) << path;
+  for (const char* wrong : {"net.py", "net.py:", "net.py:a b", ":Net"}) {
+    EXPECT_THAT(problem({std::string("model={type: python, path: '") + wrong + "'}"}),
+                HasSubstr("does not name a class or function in its file"))
+        << wrong;
+  }
+  EXPECT_THAT(problem({"model={type: dlrm, path: net.py:Net}"}), HasSubstr("only by torchscript, python"));
   EXPECT_THAT(problem({"model=python", "model.engine=graph"}), HasSubstr("model.engine: "));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace satrap::app {
 struct HostProgram {
   /// The network of a job of model 'python'. A command calls it once, before it reads data.
   std::function<pipeline::MakeNetwork(const job::JobConfig&)> network = {};
+  /// As in trainer::TrainOptions.
+  std::shared_ptr<const void>* memory_of_batches = nullptr;
   /// Takes the place of the checkpoint's own job.
   std::optional<job::JobConfig> job = {};
   /// Gets an evaluation, which is else printed.

@@ -1,0 +1,438 @@
+"""python -m satrap with a network that model.path names, and satrap.evaluate, predict and export."""
+import csv
+import json
+import math
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+from engine_case import PACKAGE, SATRAP, SOURCE, EngineCase, Net, loss_of, make_trainer, satrap, torch, train
+
+from satrap import commands, job_training, network_file  # noqa: E402
+from trainer_test import built_in_state  # noqa: E402
+
+# A file that a user may have: engine_case has the net, with dropout and batch normalisation.
+NET = f"""
+import sys
+sys.path.insert(0, {str(SOURCE / "tests/python")!r})
+from engine_case import Net, torch
+
+def wrong_shape(job):
+    class Wrong(Net):
+        def forward(self, batch):
+            return super().forward(batch)[:, [0, 0]]
+    return Wrong(job)
+
+def of_sequences(job):
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.top = torch.nn.Linear(1 + 2 + 2 * job.widths["item"], job.num_outputs)
+        def forward(self, batch):
+            scores = (batch["history"] * batch["item"][:, None]).sum(2).masked_fill(~batch.mask("history"), 0.0)
+            history = (scores[:, :, None] * batch["history"]).sum(1)
+            return self.top(torch.cat([batch.numeric, batch["item"], batch["shop"], history], 1))
+    return Attention()
+
+def keeps_the_number_of_rows(job):
+    class Constant(Net):
+        def forward(self, batch):
+            return super().forward(batch) * int(batch.numeric.shape[0] > 3)
+    return Constant(job)
+
+def raising(job):
+    raise LookupError("no such layer")
+
+def no_module(job):
+    return [job]
+
+def nothing_to_train(job):
+    return torch.nn.ReLU()
+"""
+
+
+def run_command(*words):
+    """A command in this process. Returns its exit status, raises its error."""
+    run = satrap.commands._engine.Run([str(word) for word in words], None)
+    commands.serve(run, lambda run: commands.network_of_job(run, trains=words[0] == "train"))
+    return run.status
+
+
+class OwnNetworkCase(EngineCase):
+    def setUp(self):
+        super().setUp()
+        (self.dir / "net.py").write_text(NET)
+
+    def write_job(self, run="run", net="Net", **more):
+        """The YAML file of a job with the net."""
+        config = {**self.config(run), "model": {"type": "python", "path": f"net.py:{net}"}, **more}
+        path = self.dir / f"{run}.yaml"
+        path.write_text(json.dumps(config, default=str))  # JSON is YAML
+        return path
+
+    def program(self, *words, **options):
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+        return subprocess.Popen([sys.executable, *options.get("interpreter", ["-m", "satrap"]), *map(str, words)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+class Parity(EngineCase):
+    """DLRM that model.path names, satrap's own, and a loop, on the Adult census data."""
+
+    STEPS = 200
+
+    def setUp(self):
+        super().setUp()
+        adult = SOURCE / "datasets/adult"
+        self.job_file = self.dir / "adult.yaml"
+        self.job_file.write_text(f"""\
+run_dir: {self.dir}/run
+seed: 1
+device: cpu
+data: {{schema: {adult}/schema.yaml, train: {{path: {adult}/adult.data}}, batch_size: 128}}
+tables: {{default: {{dim: 16, optimizer: {{type: adagrad, lr: 0.015}}, init: {{type: uniform, scale: 0.01}}}}}}
+model: {{type: dlrm, bottom: [32, 16], top: [32]}}
+train: {{mode: sync, deterministic: true, precision: fp32, metric_window: 128, report_every: 1 steps,
+        start_from_average: false}}
+checkpoint: {{every: never}}
+""")
+        self.built_in("initial", "train.max_steps=1", "dense_optimizer={type: sgd, lr: 1e-30}")  # it changes nothing
+        torch.save(list(built_in_state(self.dir / "initial").values()), self.dir / "initial.pt")
+        (self.dir / "net.py").write_text(f"""
+import sys
+import torch
+sys.path.insert(0, {str(SOURCE / "python/examples")!r})
+import dlrm
+
+def net(job):
+    net = dlrm.Dlrm(job, bottom=(32,), top=(32,))
+    with torch.no_grad():
+        for parameter, value in zip(net.parameters(), torch.load({str(self.dir / "initial.pt")!r}), strict=True):
+            parameter.copy_(value)
+    return net
+""")
+        self.own = f"model={{type: python, path: {self.dir}/net.py:net}}"
+
+    def built_in(self, run, *overrides):
+        done = subprocess.run([SATRAP, "train", self.job_file, f"run_dir={self.dir / run}", *overrides], capture_output=True,
+                              text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def losses(self, run):
+        return satrap.read_metrics(self.dir / run)["train.loss"]
+
+    def difference(self, run, other):
+        """The largest of the losses of two runs of as many steps."""
+        self.assertEqual(len(self.losses(run)), len(self.losses(other)))
+        return max(abs(a - b) for a, b in zip(self.losses(run), self.losses(other)))
+
+    def test_200_losses_are_those_of_a_loop_and_of_the_built_in_network(self):
+        optimizer = ("dense_optimizer={type: adamw, lr: 0.002, weight_decay: 0.05, beta1: 0.8, clip_norm: 0.5, "
+                     "schedule: {warmup_steps: 20, decay: cosine, decay_steps: 150, min_factor: 0.1}}")
+        steps = f"train.max_steps={self.STEPS}"
+        self.built_in("built_in", steps, optimizer)
+        self.assertEqual(run_command("train", self.job_file, f"run_dir={self.dir / 'own'}", steps, optimizer, self.own), 0)
+
+        job = satrap.Job(self.job_file, {"run_dir": self.dir / "loop", "train.max_steps": self.STEPS})
+        net = network_file.make_network(job, f"{self.dir}/net.py:net")
+        adamw = torch.optim.AdamW(net.parameters(), lr=0.002, weight_decay=0.05, betas=(0.8, 0.999))
+        adamw.register_step_pre_hook(lambda *_: self.clip(net, 0.5))
+        trainer = satrap.Trainer(job, net, adamw)
+        for batch in trainer:
+            after = min((batch.step - 20) / 150, 1)
+            factor = batch.step / 20 if batch.step < 20 else max(0.1, (1 + math.cos(math.pi * after)) / 2)
+            adamw.param_groups[0]["lr"] = 0.002 * factor
+            logits = net(batch)
+            losses = torch.nn.functional.binary_cross_entropy_with_logits(logits, batch.labels, batch.weight, reduction="sum")
+            trainer.step(losses / len(batch), scores=logits)
+
+        of_loop, of_built_in = self.difference("own", "loop"), self.difference("own", "built_in")
+        print(f"largest difference of {self.STEPS} losses: {of_loop:.2e} of a loop, {of_built_in:.2e} of the built-in network",
+              file=sys.stderr)
+        self.assertLess(of_loop, 1e-6)
+        self.assertLess(of_built_in, 1e-5)
+        self.assertLess(self.losses("own")[-1], 0.8 * self.losses("own")[0])  # it has learned
+
+    @staticmethod
+    def clip(net, most):
+        norm = math.sqrt(sum(float((parameter.grad ** 2).sum()) for parameter in net.parameters()))
+        for parameter in net.parameters():
+            parameter.grad.mul_(min(1.0, most / (norm + 1e-6)))
+
+    def test_every_optimizer_is_that_of_the_built_in_network(self):
+        for number, optimizer in enumerate(("{type: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001}",
+                                            "{type: adagrad, lr: 0.02, initial_accumulator: 0.1, eps: 1e-6}",
+                                            "{type: adam, lr: 0.002, beta2: 0.99, eps: 1e-5, weight_decay: 0.01, "
+                                            "schedule: {decay: exponential, decay_steps: 10}}")):
+            with self.subTest(optimizer):
+                words = ["train.max_steps=30", f"dense_optimizer={optimizer}"]
+                self.built_in(f"built_in{number}", *words)
+                run_command("train", self.job_file, f"run_dir={self.dir}/own{number}", self.own, *words)
+                self.assertLess(self.difference(f"own{number}", f"built_in{number}"), 1e-5)
+        self.assertGreater(self.difference("own0", "built_in1"), 1e-3)
+
+
+class Losses(unittest.TestCase):
+    def test_a_loss_is_the_weighted_sum_by_the_number_of_rows(self):
+        class Some:
+            losses, num_outputs, loss_shift = ["bce", "mse"], 2, 0.25
+
+            def __len__(self):
+                return len(self.labels)
+
+        generator = torch.Generator().manual_seed(4)
+        for rows in (1, 2, 50):
+            both = Some()
+            both.labels = torch.randint(0, 2, (rows, 2), generator=generator).float()
+            both.weight = torch.rand(rows, 2, generator=generator)
+            both.weight[0, 0] = 0.0
+            logits = torch.randn(rows, 2, generator=generator)
+            wanted = 0.0
+            for z, y, w in zip(logits.tolist(), both.labels.tolist(), both.weight.tolist()):
+                p = 1 / (1 + math.exp(-(z[0] + 0.25)))
+                wanted -= w[0] * math.log(p if y[0] == 1 else 1 - p)
+                wanted += w[1] * (z[1] - y[1]) ** 2
+            self.assertAlmostEqual(float(job_training.loss_of(both, logits, both)), wanted / rows, places=5)
+
+            classes = Some()
+            classes.losses, classes.num_outputs = ["softmax"], 3
+            classes.labels = torch.randint(0, 3, (rows, 1), generator=generator).float()
+            classes.weight = torch.rand(rows, 1, generator=generator)
+            logits = torch.randn(rows, 3, generator=generator)
+            wanted = 0.0
+            for z, y, w in zip(logits.tolist(), classes.labels.tolist(), classes.weight.tolist()):
+                wanted += w[0] * (math.log(sum(map(math.exp, z))) - z[int(y[0])])
+            self.assertAlmostEqual(float(job_training.loss_of(classes, logits, classes)), wanted / rows, places=5)
+
+
+def predictions(path):
+    with open(path) as file:
+        header, *lines = file.read().split("\n")[:-1]
+    return header, [[float(value) for value in line.split("\t")] for line in lines]
+
+
+def rows_of(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+class Use(OwnNetworkCase):
+    def logloss(self, probabilities):
+        labels = [int(row["clicked"]) for row in rows_of(self.dir / "eval.csv")]
+        self.assertEqual(len(labels), len(probabilities))
+        return sum(-math.log(p if y else 1 - p) for (p,), y in zip(probabilities, labels)) / len(labels)
+
+    def assert_scored_alike(self, folder, scores):
+        scored = satrap.Scorer(folder).score(rows_of(self.dir / "eval.csv"))
+        self.assertEqual(len(scored), len(scores))
+        self.assertLess(max(abs(float(a) - b) for a, (b,) in zip(scored, scores)), 1e-6)
+
+    def test_commands_use_what_train_has_trained(self):
+        job_file = self.write_job(dense_optimizer={"type": "adam", "lr": 0.01})
+        self.assertEqual(run_command("train", job_file), 0)
+        run, out, model = self.dir / "run", self.dir / "scores.tsv", self.dir / "model"
+        summary = json.loads((run / "summary.json").read_text())
+        self.assertGreater(summary["eval"]["auc"], 0.6)
+        run_command("predict", "--checkpoint", run, "--out", out)
+        header, scores = predictions(out)
+        self.assertEqual((header, len(scores)), ("probability", 500))
+        self.assertAlmostEqual(self.logloss(scores), summary["eval"]["logloss"], places=6)
+        run_command("export", "--checkpoint", run, "--out", model)
+        self.assert_scored_alike(model, scores)
+        self.assertEqual(len(satrap.Scorer(model).score([])), 0)
+        self.assert_scored_alike(model, scores[:500])
+
+        from safetensors.torch import load_file
+        tensors = load_file(model / "dense.safetensors")
+        checkpoint, = (run / "checkpoints").iterdir()
+        kept = load_file(checkpoint / "dense.bin")
+        self.assertIn("layers.1.running_mean", tensors)
+        for name, value in tensors.items():
+            if name != "padding":
+                self.assertTrue(torch.equal(value, kept[f"net.{name}"]), name)
+
+        # The same by functions, for the class and its job.
+        job = self.job()
+        net = Net(job, seed=77)
+        self.assertEqual(satrap.evaluate(job, net), summary["eval"])
+        self.assertTrue(torch.equal(net.layers[0].weight, tensors["layers.0.weight"]))
+        self.assertTrue(net.training)
+
+    def test_functions_use_what_a_loop_has_trained(self):
+        job = self.job(overrides={"train.epochs": 2})
+        net = torch.nn.Linear(job.pooled_width, 1)
+
+        def logits_of(batch):
+            return net(batch.pooled)
+
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+        trainer = satrap.Trainer(job, net, optimizer, predict=logits_of, state={"schedule": schedule})
+        for batch in trainer:
+            logits = logits_of(batch)
+            trainer.step(loss_of(logits, batch), scores=logits)
+        other = torch.nn.Linear(job.pooled_width, 1)
+        metrics = satrap.evaluate(job, other, predict=lambda batch: other(batch.pooled))
+        self.assertEqual(metrics, trainer.summary["eval"])
+        self.assertTrue(torch.equal(other.weight, net.weight))
+
+        on_training = satrap.evaluate(job, net, predict=logits_of, data=self.dir / "train.csv",
+                                      checkpoint=trainer.last_checkpoint)
+        self.assertEqual(on_training["examples"], 3000)
+        out, model = self.dir / "scores.tsv", self.dir / "model"
+        satrap.predict(job, net, out, predict=logits_of, keep="item")
+        lines = out.read_text().split("\n")[:-1]
+        self.assertEqual(lines[0], "item\tprobability")
+        self.assertEqual([line.split("\t")[0] for line in lines[1:]],
+                         [row["item"] for row in rows_of(self.dir / "eval.csv")])
+        scores = [[float(line.split("\t")[1])] for line in lines[1:]]
+        self.assertAlmostEqual(self.logloss(scores), metrics["logloss"], places=6)
+        satrap.export(job, net, model, predict=logits_of, rows="safetensors")
+        self.assert_scored_alike(model, scores)
+        self.assert_refused(satrap.ConfigError, lambda: satrap.export(job, net, model, predict=logits_of), "--overwrite")
+        satrap.export(job, net, model, predict=logits_of, overwrite=True)
+        self.assertTrue((model / "item.keys.npy").exists())
+
+    def test_sequences_and_several_labels_are_exported(self):
+        data = self.config()["data"]
+        data["schema"] = {**data["schema"], "label": None, "labels": [{"name": "click", "column": "clicked"},
+                                                                      {"name": "weight", "column": "weight", "type": "number"}]}
+        del data["schema"]["label"]
+        features = {"default": {"table": "own"}, "shop": {"table": "shops"},
+                    "history": {"table": "item", "pooling": "sequence"}}
+        job_file = self.write_job(net="of_sequences", data=data, features=features)
+        run_command("train", job_file)
+        out, model = self.dir / "scores.tsv", self.dir / "model"
+        run_command("predict", "--checkpoint", self.dir / "run", "--out", out)
+        header, scores = predictions(out)
+        self.assertEqual(header, "click\tweight")
+        run_command("export", "--checkpoint", self.dir / "run", "--out", model)
+        scored = satrap.Scorer(model).score(rows_of(self.dir / "eval.csv"))
+        self.assertEqual(list(scored.shape), [500, 2])
+        self.assertLess(float(abs(torch.tensor(scored) - torch.tensor(scores)).max()), 1e-6)
+
+    def test_onnx(self):
+        run_command("train", self.write_job(), "train.max_steps=5")
+        words = ["export", "--checkpoint", self.dir / "run", "--out", self.dir / "model", "--network", "onnx"]
+        try:
+            import onnxscript  # noqa: F401
+        except ModuleNotFoundError:
+            self.assert_refused(satrap.ConfigError, lambda: run_command(*words), "package onnxscript", "--network pt2")
+            self.assertFalse((self.dir / "model").exists())
+            return
+        run_command(*words)
+        run_command("predict", "--checkpoint", self.dir / "run", "--out", self.dir / "scores.tsv")
+        self.assert_scored_alike(self.dir / "model", predictions(self.dir / "scores.tsv")[1])
+
+
+class Programs(OwnNetworkCase):
+    def test_a_killed_run_continues_with_the_same_bits(self):
+        steps = ["train.epochs=3", "train.max_steps=45", "checkpoint.every=10 steps"]
+        self.assertEqual(run_command("train", self.write_job("whole"), *steps), 0)
+        job_file = self.write_job("killed")
+        killed = self.program("train", job_file, *steps)
+        self.addCleanup(killed.wait)
+        self.addCleanup(killed.kill)
+        self.assertTrue(any(re.search(r"step 27\b", line) for line in killed.stderr))
+        killed.kill()
+        killed.communicate()
+        again = self.program("train", job_file, *steps, "--resume")
+        _, errors = again.communicate(timeout=120)
+        self.assertEqual(again.returncode, 0, errors)
+        self.assertIn("resumed from", errors)
+        self.assertEqual(self.digest("whole"), self.digest("killed"))
+
+    def test_a_signal_ends_it_as_the_command(self):
+        job_file = self.write_job()
+        program = self.program("train", job_file, "train.epochs=100000")
+        self.assertTrue(any(re.search(r"step 5\b", line) for line in program.stderr))
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=120)
+        self.assertEqual(program.returncode, 130, errors)
+        self.assertIn("`python -m satrap train", errors)
+        self.digest()
+
+    def test_without_pytorch_it_says_what_to_install(self):
+        code = ("import sys; sys.modules['torch'] = None; from satrap.commands import main; "
+                "sys.exit(main(sys.argv[1:]))")
+        program = self.program("train", self.write_job(), interpreter=["-c", code])
+        out, errors = program.communicate(timeout=60)
+        self.assertEqual((program.returncode, out), (1, ""), errors)
+        self.assertIn("error: model: 'python' is computed by PyTorch, which is not installed: pip install torch", errors)
+        self.assertFalse((self.dir / "run").exists())
+        program = self.program("config", "check", self.write_job(), interpreter=["-c", code])
+        _, errors = program.communicate(timeout=60)
+        self.assertEqual(program.returncode, 0, errors)
+
+    def test_the_program_without_python_says_what_to_run(self):
+        job_file = self.write_job()
+        done = subprocess.run([SATRAP, "train", job_file, "train.epochs=2"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"run `python -m satrap train {job_file} train.epochs=2`", done.stderr)
+        self.assertFalse((self.dir / "run").exists())
+
+    def test_an_exception_of_the_net_is_shown_with_its_lines(self):
+        program = self.program("train", self.write_job(net="raising"))
+        _, errors = program.communicate(timeout=60)
+        self.assertEqual(program.returncode, 2, errors)
+        self.assertIn('raise LookupError("no such layer")', errors)
+        self.assertIn(f"error: model.path: '{self.dir}/net.py:raising': raising(job) raised LookupError: no such layer",
+                      errors)
+
+
+class Errors(OwnNetworkCase):
+    def test_what_the_path_names(self):
+        for net, words in (("missing", ["has no class or function 'missing'", "it has wrong_shape, of_sequences"]),
+                           ("raising", ["raising(job) raised LookupError: no such layer"]),
+                           ("no_module", ["no_module(job) must return a torch.nn.Module, got list"]),
+                           ("nothing_to_train", ["has no parameters to train"])):
+            with self.subTest(net):
+                job_file = self.write_job(net=net)
+                self.assert_refused(satrap.ConfigError, lambda: run_command("train", job_file), "model.path: ", *words)
+                self.assertFalse((self.dir / "run").exists())
+        (self.dir / "net.py").write_text("import no_such_module\n")
+        self.assert_refused(satrap.ConfigError, lambda: run_command("train", self.write_job()), "net.py' raised",
+                            "No module named 'no_such_module'")
+        (self.dir / "net.py").unlink()
+        self.assert_refused(satrap.ConfigError, lambda: run_command("train", self.write_job()), "there is no file")
+        job_file = self.write_job(model={"type": "python", "path": "net.py"})
+        self.assert_refused(satrap.ConfigError, lambda: run_command("train", job_file), "such as net.py:Net")
+        job_file = self.write_job(model={"type": "python"})
+        self.assert_refused(satrap.ConfigError, lambda: run_command("train", job_file), "has no path", "model.path=net.py:Net")
+
+    def test_a_wrong_shape(self):
+        job_file = self.write_job(net="wrong_shape")
+        self.assert_refused(satrap.Error, lambda: run_command("train", job_file), "net: has the shape [100, 2]",
+                            "[examples, labels] = [100, 1]")
+
+    def test_a_net_that_depends_on_the_number_of_rows_is_not_exported(self):
+        run_command("train", self.write_job(net="keeps_the_number_of_rows"), "train.max_steps=2")
+        self.assert_refused(satrap.Error, lambda: run_command("export", "--checkpoint", self.dir / "run", "--out",
+                                                              self.dir / "model"), "export: ", "rows")
+        self.assertFalse((self.dir / "model").exists())
+
+    def test_functions_refuse_what_does_not_fit(self):
+        trainer, net, _ = make_trainer(self.job(overrides={"train.max_steps": 3}))
+        train(trainer, net)
+        job = self.job()
+        other = torch.nn.Linear(job.pooled_width, 1)
+        self.assert_refused(satrap.Error, lambda: satrap.evaluate(job, other), "net does not fit", "Missing key")
+        self.assert_refused(satrap.Error, lambda: satrap.evaluate(job, net, predict=lambda batch: batch.numeric[:, 0][:3]),
+                            "predict: has the shape [3]")
+        self.assert_refused(satrap.ConfigError, lambda: satrap.evaluate("job.yaml", net), "must be a satrap.Job, got str")
+        self.assert_refused(satrap.Error, lambda: satrap.evaluate(job, net, checkpoint=self.dir / "none"), "none")
+
+        def raising(batch):
+            raise LookupError("mine")
+
+        with self.assertRaisesRegex(LookupError, "mine"):
+            satrap.predict(job, net, self.dir / "out.tsv", predict=raising)
+        self.assertFalse((self.dir / "out.tsv").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
