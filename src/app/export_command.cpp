@@ -49,9 +49,8 @@ int run_export(ExportArguments& arguments, const HostProgram& host) {
   const job::JobConfig config = arguments.used.load(host);
   trainer::ExportOptions options = options_of(arguments);
   options.make_network = arguments.used.network(config, host, "export --out " + arguments.out);
-  const trainer::Exported done =
-      trainer::export_model(config, arguments.used.checkpoint,
-                            remote ? remote->local_path() : arguments.out, options);
+  const trainer::Exported done = trainer::export_model(
+      config, arguments.used.checkpoint, remote ? remote->local_path() : arguments.out, options);
   if (remote) remote->upload();
   if (host.job) return 0;
   cli::print(fmt::format("{}: step {} of {}, {} rows, {}\n", arguments.out, done.step,
@@ -77,11 +76,12 @@ void add_export_command(CLI::App& program, const HostProgram& host, cli::Action&
       ->required()
       ->type_name("DIR");
   command
-      ->add_option("--network", arguments->network,
-                   "Format of the network. onnx: dense.onnx. torchscript: dense.pt, which needs "
-                   "PyTorch to be written and read. pt2: dense.pt2 of torch.export, for a network in "
-                   "Python (default onnx; pt2 for a model of type python; torchscript for one of "
-                   "type torchscript, which has no other)")
+      ->add_option(
+          "--network", arguments->network,
+          "Format of the network. onnx: dense.onnx. torchscript: dense.pt, which needs "
+          "PyTorch to be written and read. pt2: dense.pt2 of torch.export, for a network in "
+          "Python (default onnx; pt2 for a model of type python; torchscript for one of "
+          "type torchscript, which has no other)")
       ->check(CLI::IsMember(words_of(trainer::kNetworkFormats)))
       ->type_name("FORMAT");
   command
@@ -94,10 +94,9 @@ void add_export_command(CLI::App& program, const HostProgram& host, cli::Action&
       ->type_name("FORMAT");
   command->add_flag("--overwrite", arguments->overwrite, "Replace an earlier export");
   cli::end_help(*command, "satrap export --checkpoint runs/clicks --out model");
-  command->callback(
-      [&chosen, &host, arguments] {
-        chosen = [&host, arguments] { return run_export(*arguments, host); };
-      });
+  command->callback([&chosen, &host, arguments] {
+    chosen = [&host, arguments] { return run_export(*arguments, host); };
+  });
 }
 
 }  // namespace satrap::app

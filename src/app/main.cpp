@@ -2,14 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "satrap/app/host_program.h"
 #include "satrap/cli/program.h"
 #include "satrap/cli/ps_commands.h"
-#include "satrap/core/error.h"
 #include "src/app/commands.h"
 
 namespace satrap::app {
-
 namespace {
 
 constexpr const char* kAbout = "satrap trains recommender models with large embedding tables.";
@@ -38,23 +35,6 @@ void add_commands(CLI::App& program, const HostProgram& host, cli::Action& chose
 }
 
 }  // namespace
-
-pipeline::MakeNetwork network_of(const job::JobConfig& config,
-                                 const HostProgram& host,
-                                 const std::string& command) {
-  if (config.model.type != job::ModelType::kPython) return {};
-  if (host.network) return host.network(config);
-  if (config.model.path.empty()) {
-    throw Error(ErrorCode::kInvalidConfig,
-                "model: 'python' is a network of a program in Python, which alone computes it: run "
-                "the program, in which satrap.Trainer trains it and satrap.evaluate, "
-                "satrap.predict and satrap.export use it (docs/python.md)");
-  }
-  throw Error(ErrorCode::kInvalidConfig,
-              concat("model: 'python' (", config.model.path,
-                     ") is computed by PyTorch, in Python: run `python -m satrap ", command,
-                     "`, where the package satrap and PyTorch are installed (docs/python.md)"));
-}
 
 int run_command(const std::vector<std::string>& words, const HostProgram& host) {
   CLI::App program(kAbout, "satrap");

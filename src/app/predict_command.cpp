@@ -114,15 +114,14 @@ int predict(PredictArguments& arguments, const HostProgram& host) {
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_outputs = static_cast<std::size_t>(schema.num_outputs());
   std::string lines = heading(schema, config.model, arguments.keep);  // written after all checks
-  const trainer::PredictedRows read =
-      trainer::predict(
-          config, checkpoint, &signals.stop(), arguments.keep,
-          [&](const trainer::PredictedLines& predicted) {
-            append_lines(predicted, num_outputs, lines);
-            out.write(lines);
-            lines.clear();
-          },
-          network);
+  const trainer::PredictedRows read = trainer::predict(
+      config, checkpoint, &signals.stop(), arguments.keep,
+      [&](const trainer::PredictedLines& predicted) {
+        append_lines(predicted, num_outputs, lines);
+        out.write(lines);
+        lines.clear();
+      },
+      network);
   out.write(lines);  // the heading, if there was no row
   if (signals.stop()) return 128 + signals.signal_number();
   out.finish();

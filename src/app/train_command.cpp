@@ -262,7 +262,11 @@ void add_train_command(CLI::App& program, const HostProgram& host, cli::Action& 
   cli::end_help(
       *command, "satrap train clicks.yaml run_dir=runs/dcn model=dcn_v2",
       "On SIGINT or SIGTERM the job writes a checkpoint and exits with 130 or 143; a second\n"
-      "signal ends it at once.");
+      "signal ends it at once.\n"
+      "\n"
+      "A network in Python (model.type: python) is trained by `python -m satrap train`, which "
+      "takes\n"
+      "the same arguments.");
   command->callback([&chosen, &host, arguments] {
     chosen = [&host, arguments] { return train(*arguments, host); };
   });

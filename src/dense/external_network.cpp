@@ -202,9 +202,10 @@ float ExternalNetwork::gradient_scale() { refuse("clipping"); }
 double ExternalNetwork::learning_rate(std::int64_t) const { refuse("learning rate"); }
 
 std::string ExternalNetwork::to_torchscript() {
-  throw Error(ErrorCode::kInvalidConfig,
-              "--network: a network in Python (model 'python') is not written as torchscript; write "
-              "pt2 or onnx");
+  throw Error(
+      ErrorCode::kInvalidConfig,
+      "--network: a network in Python (model 'python') is not written as torchscript; write "
+      "pt2 or onnx");
 }
 
 std::string ExternalNetwork::exported(const char* format) {

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "satrap/app/main.h"
 #include "satrap/app/train_job.h"
 #include "satrap/core/error.h"
 #include "satrap/core/thread_group.h"

@@ -54,7 +54,7 @@ class Run {
 
   /// Once it has ended. Rethrows its error.
   const trainer::TrainOutcome& result();
-  int status() const { return status_; }  // of the command
+  int status() const { return status_; }                         // of the command
   const std::string& evaluation() const { return evaluation_; }  // of the command; JSON
   const job::JobConfig& config() const { return config_; }
   const std::string& words() const { return words_; }  // about the finished run

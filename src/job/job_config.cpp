@@ -79,7 +79,7 @@ void TrainConfig::visit(ConfigVisitor& v) {
       "start_from_average", start_from_average,
       "A new dense network begins with the mean label of the first batch as its prediction: the "
       "bias of each output starts at the log-odds, at the mean number, or at the log of a class's "
-      "share. Not for type torchscript.");
+      "share. Not for types torchscript and python.");
   v.field("epochs", epochs, "Passes over the training data.", {.min = 1});
   v.field("max_steps", max_steps, "Stop after this many steps; 0: at the end of the data.",
           {.min = 0});

@@ -23,8 +23,8 @@ class LoadedModel {
   /// kNone: only the dense network; tables stay empty.
   enum class Rows { kAll, kNone };
 
-  /// `checkpoint` is a checkpoint, or a directory for its newest. `make_network`: as pipeline::Model
-  /// has it. Throws as load_checkpoint and check_predictions.
+  /// `checkpoint` is a checkpoint, or a directory for its newest. `make_network`: as
+  /// pipeline::Model has it. Throws as load_checkpoint and check_predictions.
   LoadedModel(const job::JobConfig& config,
               const checkpoint::UsedCheckpoint& checkpoint,
               const pipeline::MakeNetwork& make_network,

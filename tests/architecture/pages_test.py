@@ -33,7 +33,7 @@ LINES = {
     "docs/labels.md": 100,
     "docs/models.md": 120,
     "docs/output.md": 100,
-    "docs/python.md": 120,
+    "docs/python.md": 150,
     "docs/serving.md": 100,
     "docs/stores.md": 80,
     "docs/times.md": 80,

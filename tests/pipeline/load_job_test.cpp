@@ -94,7 +94,8 @@ TEST_F(LoadJob, ANetworkInPythonIsLeftToTheProgramThatComputesIt) {
                 HasSubstr("does not name a class or function in its file"))
         << wrong;
   }
-  EXPECT_THAT(problem({"model={type: dlrm, path: net.py:Net}"}), HasSubstr("only by torchscript, python"));
+  EXPECT_THAT(problem({"model={type: dlrm, path: net.py:Net}"}),
+              HasSubstr("only by torchscript, python"));
   EXPECT_THAT(problem({"model=python", "model.engine=graph"}), HasSubstr("model.engine: "));
 }
 

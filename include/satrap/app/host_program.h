@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "satrap/job/job_config.h"
 #include "satrap/pipeline/model.h"
@@ -30,9 +29,5 @@ struct HostProgram {
 pipeline::MakeNetwork network_of(const job::JobConfig& config,
                                  const HostProgram& host,
                                  const std::string& command);
-
-/// Runs a command of `satrap` on this thread, in the process of `host`. Returns the exit status;
-/// throws the errors that are lines on standard error elsewhere.
-int run_command(const std::vector<std::string>& words, const HostProgram& host);
 
 }  // namespace satrap::app

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "satrap/app/host_program.h"
+
 namespace satrap::app {
 
 /// The `satrap` program: reads the command line, runs one command and returns the exit status:
@@ -11,5 +16,9 @@ namespace satrap::app {
 /// `error: …`, one for each problem of a configuration. Sets how the process treats signals:
 /// call it once, from the main thread, before there are others.
 int main(int argc, char** argv);
+
+/// One command on this thread, in the process of `host`. Returns the exit status; throws the errors
+/// for which main() prints lines, but of the command line.
+int run_command(const std::vector<std::string>& words, const HostProgram& host);
 
 }  // namespace satrap::app

@@ -19,11 +19,11 @@ struct NetworkCall {
   enum class Kind : std::uint8_t { kMake, kStep, kApply, kForget, kPredict, kSave, kLoad, kExport };
 
   Kind kind = Kind::kStep;
-  DenseInput input = {};           // kStep, kPredict; of kApply the step
-  FloatMatrix probabilities = {};  // kStep, kPredict: to be written; kStep may leave the NaN in it
-  FloatMatrix grad_pooled = {};    // kStep: zeros, to which the gradient is added
-  DenseResult result = {};         // kStep: to be set; kApply: the norm
-  std::string state = {};          // kSave, kExport: to be set; kLoad: what a kSave gave
+  DenseInput input = {};            // kStep, kPredict; of kApply the step
+  FloatMatrix probabilities = {};   // kStep, kPredict: to be written; kStep may leave the NaN in it
+  FloatMatrix grad_pooled = {};     // kStep: zeros, to which the gradient is added
+  DenseResult result = {};          // kStep: to be set; kApply: the norm
+  std::string state = {};           // kSave, kExport: to be set; kLoad: what a kSave gave
   std::int64_t num_parameters = 0;  // kMake, before all others: to be set
   const char* format = "";          // kExport: "onnx", "pt2" or "safetensors"
 };

@@ -27,8 +27,8 @@ struct ExportOptions {
   /// network in Python pt2.
   std::optional<NetworkFormat> network = std::nullopt;
   RowsFormat rows = RowsFormat::kNpy;
-  bool overwrite = false;                       // an earlier export
-  pipeline::MakeNetwork make_network = {};      // as in TrainOptions
+  bool overwrite = false;                   // an earlier export
+  pipeline::MakeNetwork make_network = {};  // as in TrainOptions
 };
 
 /// The content of a written export, and the checkpoint that it came from.
