@@ -18,12 +18,12 @@ from .fields import InputError
 from .metrics import read_metrics
 from .scorer import Scorer
 
-__all__ = ["ConfigError", "DataError", "DivergedError", "Error", "InputError", "Job", "Scorer", "Trainer", "evaluate",
-           "export", "predict", "read_metrics"]
+__all__ = ["ConfigError", "DataError", "DivergedError", "Error", "InputError", "Job", "Model", "Scorer", "Trainer", "evaluate",
+           "export", "fit", "load", "predict", "read_metrics"]
 __version__ = "0.1.0"
 
-_LOADED_WHEN_USED = {"Job": "job", "Trainer": "trainer", "evaluate": "commands", "export": "commands",
-                     "predict": "commands"}  # they need more than NumPy
+_LOADED_WHEN_USED = {"Job": "job", "Model": "model", "Trainer": "trainer", "evaluate": "commands", "export": "commands",
+                     "fit": "fitting", "load": "model", "predict": "commands"}  # they need more than NumPy
 
 
 def __getattr__(name):

@@ -12,7 +12,8 @@ except ModuleNotFoundError as error:
     if error.name != "satrap._engine":
         raise
     raise ImportError(
-        "satrap.Job and satrap.Trainer need the compiled part of the package, satrap._engine, and this one is without: "
+        "satrap.Job, satrap.Trainer, satrap.fit and satrap.load need the compiled part of the package, satrap._engine, and this "
+        "one is without: "
         "build satrap where nanobind and Python's headers are (./launch/setup.sh python installs them), and set "
         "PYTHONPATH to build/release/python") from None
 

@@ -100,6 +100,11 @@ void use_data(const std::vector<std::string>& data,
   config.data.eval.path = data;
 }
 
+void require_examples(const trainer::Evaluation& result) {
+  if (result.examples > 0) return;
+  throw Error(ErrorCode::kInvalidData, "no row of the evaluation data counts in a metric");
+}
+
 std::vector<checkpoint::CheckpointInfo> checkpoints_of(const std::string& path) {
   std::vector<checkpoint::CheckpointInfo> found = checkpoint::list_checkpoints(path);
   if (found.empty()) {

@@ -8,6 +8,7 @@
 #include "satrap/checkpoint/checkpoint.h"
 #include "satrap/checkpoint/continuation.h"
 #include "satrap/checkpoint/remote_checkpoints.h"
+#include "satrap/trainer/trainer.h"
 #include "src/app/job_arguments.h"
 
 namespace CLI {
@@ -47,6 +48,9 @@ void add_data_option(CLI::App& command, std::vector<std::string>& data, const st
 void use_data(const std::vector<std::string>& data,
               const JobArguments& job,
               job::JobConfig& config);
+
+/// Throws Error(kInvalidData) if nothing was evaluated.
+void require_examples(const trainer::Evaluation& result);
 
 /// The checkpoints meant by `path`: itself if it is one, else all of a run directory or of a
 /// `checkpoints` directory, oldest first; never empty. Throws Error(kIo) if there is none.

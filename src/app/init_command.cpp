@@ -1,3 +1,5 @@
+#include "satrap/app/init_job.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -14,7 +16,7 @@
 #include "satrap/data/schema.h"
 #include "satrap/pipeline/load_job.h"
 #include "src/app/commands.h"
-#include "src/app/init_job.h"
+#include "src/app/job_draft.h"
 
 namespace satrap::app {
 namespace {
@@ -66,7 +68,7 @@ int init(InitArguments& arguments) {
   request.text.delimiter = delimiter_of(arguments.delimiter);
   if (!arguments.header.empty()) request.text.header = arguments.header == "yes";
   if (request.config.empty()) request.config = default_config(request.data);
-  init_job(request, arguments.overwrite);
+  cli::print(init_job(request, arguments.overwrite));
   const bool is_stdin = request.data.front() == "-";
   cli::print(
       fmt::format("next        {}satrap train {}\n", is_stdin ? "... | " : "", request.config));
@@ -84,7 +86,7 @@ std::string default_config(const std::vector<std::string>& data) {
   return (stem.empty() || stem.starts_with('-') ? "job" : stem) + ".yaml";
 }
 
-void init_job(const DraftRequest& request, bool overwrite) {
+std::string init_job(const DraftRequest& request, bool overwrite) {
   if (!overwrite && std::filesystem::exists(request.config)) {
     throw Error(ErrorCode::kInvalidConfig,
                 concat("'", request.config,
@@ -99,7 +101,7 @@ void init_job(const DraftRequest& request, bool overwrite) {
   write_file_atomic(request.config, draft.yaml);
   std::string text = fmt::format("job         {}\n", request.config);
   for (const std::string& note : draft.notes) text += note + "\n";
-  cli::print(text);
+  return text;
 }
 
 void add_init_command(CLI::App& program, cli::Action& chosen) {

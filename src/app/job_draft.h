@@ -3,17 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "satrap/app/init_job.h"
 #include "satrap/data/sample.h"
 
 namespace satrap::app {
-
-/// The arguments of `satrap init`.
-struct DraftRequest {
-  std::vector<std::string> data;  // as data.train.path
-  std::string label;              // column; empty: the one that looks most like a label
-  std::string config;             // path of the configuration that is written
-  data::SampleOptions text = {};  // what the user says of it
-};
 
 /// The configuration of a job, in YAML, with what was seen in the data and why it was decided so as
 /// comments.

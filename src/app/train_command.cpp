@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "satrap/app/init_job.h"
 #include "satrap/app/train_job.h"
 #include "satrap/cli/output.h"
 #include "satrap/cli/stop_signals.h"
@@ -20,7 +21,6 @@
 #include "src/app/checkpoint_paths.h"
 #include "src/app/commands.h"
 #include "src/app/importance_text.h"
-#include "src/app/init_job.h"
 #include "src/app/job_arguments.h"
 #include "src/app/job_preview.h"
 
@@ -62,7 +62,7 @@ void init_first(TrainArguments& arguments) {
                 "rows; write the rows to a file, or a sample of them for `satrap init`");
   }
   request.config = default_config(request.data);
-  init_job(request, arguments.options.overwrite);
+  cli::print(init_job(request, arguments.options.overwrite));
   job.config = request.config;
 }
 
@@ -204,9 +204,7 @@ int eval(EvalArguments& arguments, const HostProgram& host) {
   const trainer::Evaluation result =
       trainer::evaluate(config, used.checkpoint, &signals.stop(), network);
   if (signals.stop()) return 128 + signals.signal_number();
-  if (result.examples == 0) {
-    throw Error(ErrorCode::kInvalidData, "no row of the evaluation data counts in a metric");
-  }
+  require_examples(result);
   if (host.take_evaluation) {
     host.take_evaluation(result);
     return 0;

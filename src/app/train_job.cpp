@@ -67,7 +67,9 @@ trainer::TrainOutcome train_job(const job::JobConfig& config,
   if (!options.resume_from.empty()) options.resume_from = newest_checkpoint(options.resume_from);
   options.machine = describe_machine();
   trainer::TrainOutcome outcome;
-  {
+  if (options.on_report) {
+    outcome = trainer::train(config, options);
+  } else {
     TrainingDisplay display;
     options.on_report = [&](const trainer::Report& report) { display.show(report); };
     options.live = display.live();

@@ -32,6 +32,7 @@
 #include "satrap/job/label_loss.h"
 #include "satrap/pipeline/input_shape.h"
 #include "satrap/pipeline/load_job.h"
+#include "src/engine/bindings.h"
 #include "src/engine/run.h"
 
 namespace nb = nanobind;
@@ -300,4 +301,5 @@ NB_MODULE(_engine, m) {
   satrap::engine::bind_job(m);
   satrap::engine::bind_call(m);
   satrap::engine::bind_run(m);
+  satrap::engine::bind_models(m);
 }

@@ -28,7 +28,7 @@ void tell_shards(const job::JobConfig& config,
 
 Run::Run(const job::JobConfig& config,
          trainer::TrainOptions options,
-         std::int64_t num_parameters,
+         std::optional<std::int64_t> num_parameters,
          std::int64_t num_summed)
     : process_(getpid()),
       config_(config),
@@ -37,7 +37,7 @@ Run::Run(const job::JobConfig& config,
   options_.cluster = job::ClusterConfig::from_environment();
   options_.stop = &stop_;
   options_.memory_of_batches = &memory_of_batches_;
-  options_.make_network = network(num_parameters);
+  if (num_parameters) options_.make_network = network(*num_parameters);
   app::choose_run_dir(config_, options_);
   start([this] {
     tell_shards(config_, options_.cluster, stop_);

@@ -25,11 +25,12 @@ namespace satrap::engine {
 /// stop().
 class Run {
  public:
-  /// A run. `num_parameters`: of the network, for the user. `num_summed`: floats that the program
-  /// has summed over ranks in each step. Starts the thread.
+  /// A run. `num_parameters`: of the network, for the user; nullopt: the network is satrap's own,
+  /// and no call comes. `num_summed`: floats that the program has summed over ranks in each step.
+  /// Starts the thread. What `options` point to must outlive the run.
   Run(const job::JobConfig& config,
       trainer::TrainOptions options,
-      std::int64_t num_parameters,
+      std::optional<std::int64_t> num_parameters,
       std::int64_t num_summed);
 
   /// A command. If its job has a network in Python, the first call is a kMake for config(). `job`:

@@ -11,7 +11,7 @@
 #include "satrap/job/label_loss.h"
 #include "satrap/pipeline/stages.h"
 #include "satrap/trainer/run_series.h"
-#include "src/trainer/metrics_json.h"
+#include "satrap/trainer/metrics_json.h"
 #include "src/trainer/run_numbers.h"
 
 namespace satrap::trainer {

@@ -82,7 +82,7 @@ class Imports(unittest.TestCase):
 
     def test_a_package_without_the_engine_says_so(self):
         done = self.run_code("import satrap; satrap.Scorer; satrap.Job", PACKAGE.parents[2] / "python")
-        self.assertIn("ImportError: satrap.Job and satrap.Trainer need the compiled part", done.stderr)
+        self.assertIn("ImportError: satrap.Job, satrap.Trainer, satrap.fit and satrap.load need the compiled part", done.stderr)
         done = self.run_code("import satrap; satrap.Jobs")
         self.assertIn("module 'satrap' has no attribute 'Jobs'", done.stderr)
 

@@ -1,4 +1,4 @@
-#include "src/trainer/metrics_json.h"
+#include "satrap/trainer/metrics_json.h"
 
 #include <string>
 

@@ -14,7 +14,8 @@ void choose_run_dir(job::JobConfig& config, const trainer::TrainOptions& options
 
 /// Trains a job as `satrap train` does: shows the progress, writes the report, and calls `tell`
 /// with the words about a finished run that belong to standard output. `options` has what the
-/// command line or the program says; the display and the description of the machine are added here.
+/// command line or the program says; the description of the machine is added here, and the display
+/// unless somebody else looks at the reports.
 /// Throws as trainer::train, and Error(kDiverged) if the result is not as train.expect says.
 trainer::TrainOutcome train_job(const job::JobConfig& config,
                                 trainer::TrainOptions options,

@@ -16,6 +16,7 @@
 #include "src/data/arrow/group_reader.h"
 #include "src/data/arrow/ipc_file.h"
 #include "src/data/arrow/open_group.h"
+#include "src/data/arrow/output.h"
 #include "src/data/columnar/parquet.h"
 
 namespace satrap::data {
@@ -66,6 +67,9 @@ class ArrowLibrary : public ParquetLibrary {
   }
   std::unique_ptr<ParquetFile> open_stream(std::shared_ptr<const RandomFile> file) const override {
     return open_ipc_stream(std::move(file));
+  }
+  std::unique_ptr<ParquetOutput> create(const std::string& path) const override {
+    return create_output(path);
   }
 };
 

@@ -10,9 +10,11 @@
 #include "satrap/data/texts.h"
 #include "src/data/files/random_file.h"
 
+struct ArrowArrayStream;
+
 namespace satrap::data {
 
-/// The functions that satrap needs of Arrow's readers of Parquet and Arrow IPC. They are in a
+/// The functions that satrap needs of Arrow's readers of Parquet and Arrow IPC, and its writer. They are in a
 /// shared library of their own, which parquet_library() opens when it is first needed, so that
 /// satrap runs without Arrow. The two sides share only this header and those that it includes. What
 /// Arrow refuses is a std::exception with its message.
@@ -101,6 +103,16 @@ class ParquetFile {
                                                          std::int64_t max_bytes) const = 0;
 };
 
+/// A file that is written. Throws std::invalid_argument if rows cannot be written as they are, and
+/// another std::exception if the file cannot.
+class ParquetOutput {
+ public:
+  virtual ~ParquetOutput() = default;
+  virtual void begin(ArrowArrayStream& stream) = 0;  // these as ParquetWriter
+  virtual bool write_batch() = 0;
+  virtual std::int64_t finish() = 0;
+};
+
 class ParquetLibrary {
  public:
   virtual ~ParquetLibrary() = default;
@@ -111,6 +123,7 @@ class ParquetLibrary {
   /// The same of a stream of Arrow IPC, all of which is then in memory.
   virtual std::unique_ptr<ParquetFile> open_stream(
       std::shared_ptr<const RandomFile> file) const = 0;
+  virtual std::unique_ptr<ParquetOutput> create(const std::string& path) const = 0;
 };
 
 /// Opens the library on the first call. Throws Error(kUnavailable) if it is not there.
