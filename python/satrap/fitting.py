@@ -4,7 +4,7 @@ import pathlib
 import shutil
 import sys
 
-from .errors import ConfigError
+from .errors import ConfigError, Error
 from .job import _engine, text_of
 from .model import Model
 from .progress import Progress, is_notebook
@@ -43,14 +43,24 @@ def fit(data, label=None, run_dir=None, overrides=None):
             files = [os.fspath(folder / "data.parquet")]
             write_rows(data, files[0])
         config = os.fspath(folder / "job.yaml")
-        notes = _engine.init_job(files, label or "", config)
-        print(notes, end="", flush=True)
+        print(decide(files, label, config), end="", flush=True)
         train(config, [*words, f"run_dir={folder}"], folder)
     except BaseException:
         if not any(folder.glob("checkpoints/*")):
             shutil.rmtree(folder, ignore_errors=True)  # nothing was learned, and the name is free again
         raise
     return Model(folder)
+
+
+def decide(files, label, config):
+    """Writes the configuration as `satrap init` and returns what that says, in the words of Python."""
+    def of_python(text):
+        return text.replace("--label COLUMN", "label=COLUMN").replace("--label", "label")
+
+    try:
+        return of_python(_engine.init_job(files, label or "", config))
+    except Error as error:
+        raise type(error)(of_python(str(error))) from None
 
 
 def make_folder(run_dir, files):

@@ -38,10 +38,11 @@ class Model:
 
     @property
     def summary(self):
-        """The content of summary.json, which a finished run has, as a dict: "steps", "train", "eval", ..."""
+        """The content of summary.json as a dict: "finished", "step", "train", "eval", ... Raises Error if there is none: the run
+        goes on, or was killed."""
         path = pathlib.Path(self.run_dir, "summary.json")
         if not path.is_file():
-            raise Error(f"'{self.run_dir}' has no summary.json: its run has not finished")
+            raise Error(f"'{self.run_dir}' has no summary.json: its run goes on, or was killed")
         return json.loads(path.read_text(encoding="utf-8"))
 
     def predict(self, data):

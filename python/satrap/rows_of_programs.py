@@ -54,6 +54,11 @@ def batches_of(data):
         yield batch
 
 
+def values_of(series):
+    """The array of pandas' series; times of a zone are those of UTC."""
+    return (series.dt.tz_convert(None) if getattr(series.dtype, "tz", None) is not None else series).to_numpy()
+
+
 def stream_of(batch):
     """What must live while the stream is read, and the capsule of the stream."""
     if is_frame(batch):
@@ -68,6 +73,6 @@ def stream_of(batch):
         if not batch.columns.is_unique:
             twice = batch.columns[batch.columns.duplicated()][0]
             raise DataError(f"two columns have the name '{twice}': rename one of them")
-        batch = {name: batch[name].to_numpy() for name in batch.columns}
+        batch = {name: values_of(batch[name]) for name in batch.columns}
     batch = Batch(batch)
     return batch, batch.__arrow_c_stream__()

@@ -1,5 +1,3 @@
-#include "satrap/app/init_job.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -7,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "satrap/app/init_job.h"
 #include "satrap/cli/output.h"
 #include "satrap/core/error.h"
 #include "satrap/core/file.h"

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <arrow/array.h>
+#include <arrow/builder.h>
 #include <arrow/c/bridge.h>
 #include <arrow/io/file.h>
 #include <arrow/record_batch.h>
@@ -68,6 +70,35 @@ void check_same_columns(const arrow::Schema& first, const arrow::Schema& next) {
   }
 }
 
+bool has_views(const arrow::DataType& type) {
+  return type.id() == arrow::Type::DICTIONARY &&
+         static_cast<const arrow::DictionaryType&>(type).value_type()->id() ==
+             arrow::Type::STRING_VIEW;
+}
+
+/// A dictionary of texts in the form that Arrow can write.
+std::shared_ptr<arrow::Array> without_views(const arrow::DictionaryArray& array) {
+  const auto& entries = static_cast<const arrow::StringViewArray&>(*array.dictionary());
+  arrow::StringBuilder texts;
+  for (std::int64_t i = 0; i < entries.length(); ++i) {
+    check_rows(entries.IsNull(i) ? texts.AppendNull() : texts.Append(entries.GetView(i)));
+  }
+  std::shared_ptr<arrow::Array> dictionary;
+  check_rows(texts.Finish(&dictionary));
+  return std::make_shared<arrow::DictionaryArray>(
+      arrow::dictionary(array.indices()->type(), arrow::utf8()), array.indices(), dictionary);
+}
+
+std::shared_ptr<arrow::Schema> without_views(const arrow::Schema& schema) {
+  arrow::FieldVector fields = schema.fields();
+  for (auto& field : fields) {
+    if (!has_views(*field->type())) continue;
+    const auto& type = static_cast<const arrow::DictionaryType&>(*field->type());
+    field = field->WithType(arrow::dictionary(type.index_type(), arrow::utf8()));
+  }
+  return arrow::schema(std::move(fields));
+}
+
 /// Few enough for the memory that a row group takes until it is written.
 std::int64_t rows_of_group(const arrow::Schema& schema) {
   constexpr std::int64_t kMostRows = std::int64_t{128} << 10;
@@ -84,7 +115,7 @@ class ArrowOutput : public ParquetOutput {
 
   void begin(ArrowArrayStream& stream) override {
     auto imported = arrow::ImportRecordBatchReader(&stream);
-    check_rows(imported.status());
+    if (!imported.ok()) refuse_rows("no table of rows: " + imported.status().message());
     batches_ = *std::move(imported);
     if (writer_) {
       check_same_columns(*schema_, *batches_->schema());
@@ -92,10 +123,11 @@ class ArrowOutput : public ParquetOutput {
     }
     schema_ = batches_->schema();
     check_columns(*schema_);
+    written_ = without_views(*schema_);
     parquet::WriterProperties::Builder properties;
     properties.compression(arrow::Compression::SNAPPY);
     properties.max_row_group_length(rows_of_group(*schema_));
-    auto opened = parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), file_,
+    auto opened = parquet::arrow::FileWriter::Open(*written_, arrow::default_memory_pool(), file_,
                                                    properties.build());
     check_rows(opened.status());
     writer_ = *std::move(opened);
@@ -109,7 +141,15 @@ class ArrowOutput : public ParquetOutput {
       return false;
     }
     check_rows(batch->ValidateFull());  // before anything follows its offsets
-    PARQUET_THROW_NOT_OK(writer_->WriteRecordBatch(*batch));
+    arrow::ArrayVector columns = batch->columns();
+    for (auto& column : columns) {
+      if (!has_views(*column->type())) continue;
+      column = without_views(static_cast<const arrow::DictionaryArray&>(*column));
+    }
+    const auto rows = arrow::RecordBatch::Make(written_, batch->num_rows(), std::move(columns));
+    const arrow::Status done = writer_->WriteRecordBatch(*rows);
+    if (!done.IsIOError()) check_rows(done);
+    PARQUET_THROW_NOT_OK(done);
     num_rows_ += batch->num_rows();
     return true;
   }
@@ -124,7 +164,7 @@ class ArrowOutput : public ParquetOutput {
  private:
   std::shared_ptr<arrow::io::FileOutputStream> file_;
   std::shared_ptr<arrow::RecordBatchReader> batches_;
-  std::shared_ptr<arrow::Schema> schema_;
+  std::shared_ptr<arrow::Schema> schema_, written_;  // as given, and of the file
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
   std::int64_t num_rows_ = 0;
 };

@@ -14,10 +14,10 @@ struct ArrowArrayStream;
 
 namespace satrap::data {
 
-/// The functions that satrap needs of Arrow's readers of Parquet and Arrow IPC, and its writer. They are in a
-/// shared library of their own, which parquet_library() opens when it is first needed, so that
-/// satrap runs without Arrow. The two sides share only this header and those that it includes. What
-/// Arrow refuses is a std::exception with its message.
+/// The functions that satrap needs of Arrow's readers of Parquet and Arrow IPC, and of its writer
+/// of Parquet. They are in a shared library of their own, which parquet_library() opens when it is
+/// first needed, so that satrap runs without Arrow. The two sides share only this header and those
+/// that it includes. What Arrow refuses is a std::exception with its message.
 
 /// The values of one column in consecutive rows. A row of a list column has any number of elements,
 /// a row of another column one. Reused without allocating once its vectors have grown.
