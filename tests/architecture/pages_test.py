@@ -27,6 +27,7 @@ LINES = {
     "docs/checkpoints.md": 120,
     "docs/cluster.md": 150,
     "docs/data.md": 200,
+    "docs/fit.md": 60,
     "docs/gpus.md": 80,
     "docs/install.md": 80,
     "docs/kafka.md": 80,

@@ -52,6 +52,28 @@ class Other:
         return self._table.__arrow_c_stream__()
 
 
+class Frame:
+    """A DataFrame of pandas without pyarrow, as far as it matters here."""
+    dtypes = None
+
+    def __init__(self, columns):
+        self._columns, self.columns = columns, Names(columns)
+
+    def reset_index(self, drop):
+        return self
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise ImportError("no pyarrow")
+
+    def __getitem__(self, name):
+        values = self._columns[name]
+        return types.SimpleNamespace(dtype=values.dtype, to_numpy=lambda: values)
+
+
+class Names(list):
+    is_unique = True
+
+
 class FitCase(EngineCase):
     def setUp(self):
         super().setUp()
@@ -105,7 +127,7 @@ class Fits(FitCase):
         wanted = self.fit(self.data).summary
         columns = columns_of(self.data)
         parts = [{name: values[i:i + 700] for name, values in columns.items()} for i in range(0, 3000, 700)]
-        forms = {"dict": columns, "parts": parts, "generator": (part for part in parts)}
+        forms = {"dict": columns, "parts": parts, "frame": Frame(columns), "generator": (part for part in parts)}
         if pa:
             table = pa.table(columns)
             forms |= {"table": table, "other": Other(table), "batches": iter(table.to_batches(999)),
