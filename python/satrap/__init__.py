@@ -1,4 +1,8 @@
-"""satrap from Python: trains a PyTorch network with satrap's tables, scores rows, reads a run's metrics.
+"""satrap from Python: fits models, trains a PyTorch network with satrap's tables, scores rows, reads a run's metrics.
+
+    model = satrap.fit(frame, label="clicked")            # needs NumPy, and the compiled part, satrap._engine
+    model.predict(frame)                                  # probabilities; also evaluate, save, plot
+    satrap.load("runs/model")                             # the model of a run
 
     job = satrap.Job("clicks.yaml", {"train.epochs": 2})  # needs the compiled part, satrap._engine
     trainer = satrap.Trainer(job, net, optimizer)         # needs PyTorch

@@ -66,6 +66,8 @@ def decide(files, label, config):
 def make_folder(run_dir, files):
     if run_dir is None:
         return make_numbered_folder(pathlib.Path("runs"), name_of(files))
+    if "://" in os.fspath(run_dir):
+        raise ConfigError(f"run_dir: must be a folder of this machine, got '{run_dir}'; `satrap train` writes runs to stores")
     folder = pathlib.Path(run_dir)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"run_dir: '{folder}' exists and is not empty; name a new folder, remove this one, or use its model: "
@@ -93,9 +95,12 @@ def name_of(files):
 def train(config, words, folder):
     has_own_progress = is_notebook()
     run = _engine.start_run(config, words, not has_own_progress)
-    with StopSignals(run.stop) as signals, Progress(has_own_progress) as progress:
-        while not run.wait(BETWEEN_LOOKS_MS):
-            progress.show(*run.progress())
+    try:
+        with StopSignals(run.stop) as signals, Progress(has_own_progress) as progress:
+            while not run.wait(BETWEEN_LOOKS_MS):
+                progress.show(*run.progress())
+    finally:
+        run.close()
     finished, checkpoint = run.result()
     if finished:
         print(run.words, end="", flush=True)

@@ -33,8 +33,8 @@ class Model:
         self._engine = _engine.TrainedModel(os.fspath(path))
         self.checkpoint = self._engine.checkpoint
         self.labels = self._engine.labels
-        folder = pathlib.Path(self.checkpoint).parent
-        self.run_dir = os.fspath(folder.parent if folder.name == "checkpoints" else folder)
+        folder, name = os.path.split(os.path.dirname(self.checkpoint))
+        self.run_dir = folder if name == "checkpoints" else os.path.join(folder, name)
 
     @property
     def summary(self):

@@ -179,6 +179,7 @@ void bind_models(nb::module_& m) {
           },
           nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &WatchedRun::stop)
+      .def("close", &WatchedRun::close, nb::call_guard<nb::gil_scoped_release>())
       .def("progress", &progress_of)
       .def_prop_ro("words", &WatchedRun::words)
       .def("result", [](WatchedRun& run) {

@@ -21,6 +21,7 @@ class WatchedRun {
   /// Until it has ended, at most so long. Returns whether it has.
   bool wait(std::chrono::milliseconds time);
   void stop() { run_.stop(); }
+  void close() { run_.close(); }  // ends it, if it is not over, and waits
   const trainer::TrainOutcome& result() { return run_.result(); }
   const std::string& words() const { return run_.words(); }
 

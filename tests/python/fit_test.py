@@ -160,6 +160,7 @@ class Fits(FitCase):
         self.assertEqual(folders, ["runs/train", "runs/train-2", "runs/model"])
         self.assert_refused(satrap.ConfigError, lambda: self.fit(self.data, run_dir="runs/train"), "runs/train", "not empty")
         self.assert_refused(satrap.ConfigError, lambda: self.fit(self.data, overrides={"run_dir": "x"}), "run_dir")
+        self.assert_refused(satrap.ConfigError, lambda: self.fit(self.data, run_dir="s3://bucket/run"), "s3://bucket/run")
 
     def test_several_outputs(self):
         rng = np.random.default_rng(3)

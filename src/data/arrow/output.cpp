@@ -28,7 +28,7 @@ void check_rows(const arrow::Status& status) {
   if (!status.ok()) refuse_rows(status.message());
 }
 
-/// Of a column, or of the parts of a struct.
+/// A struct is read as its parts.
 void check_type(const std::string& name, const arrow::DataType& type) {
   if (type.id() == arrow::Type::STRUCT) {
     for (const auto& part : type.fields()) check_type(name + "." + part->name(), *part->type());
