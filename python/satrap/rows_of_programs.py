@@ -62,6 +62,9 @@ def values_of(series):
 def stream_of(batch):
     """What must live while the stream is read, and the capsule of the stream."""
     if is_frame(batch):
+        if not batch.columns.is_unique:
+            twice = batch.columns[batch.columns.duplicated()][0]
+            raise DataError(f"two columns have the name '{twice}': rename one of them")
         batch = batch.reset_index(drop=True)  # Arrow would make a column of it
     if hasattr(batch, "__arrow_c_stream__"):
         try:
@@ -69,10 +72,9 @@ def stream_of(batch):
         except ImportError:  # pandas without pyarrow
             if not is_frame(batch):
                 raise
+        except (TypeError, ValueError) as error:  # pyarrow's, of pandas' objects
+            raise DataError(f"data: {error}") from None
     if is_frame(batch):
-        if not batch.columns.is_unique:
-            twice = batch.columns[batch.columns.duplicated()][0]
-            raise DataError(f"two columns have the name '{twice}': rename one of them")
         batch = {name: values_of(batch[name]) for name in batch.columns}
     batch = Batch(batch)
     return batch, batch.__arrow_c_stream__()

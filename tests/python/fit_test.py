@@ -74,6 +74,16 @@ class Names(list):
     is_unique = True
 
 
+class TwoNames(list):
+    is_unique = False
+
+    def __getitem__(self, twice):
+        return list(twice)
+
+    def duplicated(self):
+        return ["a"]
+
+
 class FitCase(EngineCase):
     def setUp(self):
         super().setUp()
@@ -261,6 +271,12 @@ class Refusals(FitCase):
         self.refused("nothing.csv", "nothing.csv", kind=satrap.Error)
 
     def test_columns(self):
+        frame = Frame({"a": np.zeros(1)})
+        frame.columns = TwoNames(["a", "a"])
+        self.refused(frame, "two columns", "'a'")
+        for error in (ValueError("column 'a' is odd"), TypeError("column 'a' is odd")):
+            with mock.patch.object(Frame, "__arrow_c_stream__", side_effect=error):
+                self.refused(Frame({"a": np.zeros(1)}), "column 'a' is odd")
         self.refused({"a": np.zeros(0), "clicked": np.zeros(0)}, "there are no rows")
         self.refused({"a": np.zeros(3), "b": np.zeros(2)}, "differ in length", "'a' 3", "'b' 2")
         self.refused({"a": np.zeros((3, 2))}, "'a'", "[3, 2]")
@@ -279,6 +295,7 @@ class Refusals(FitCase):
         self.refused(pa.table([[1], [2]], names=["a", "a"]), "two columns", "'a'")
         self.refused(pa.table({"a": [[[1]]]}), "'a'", "list<")
         self.refused(pa.table({"s": [{"x": [[1]]}]}), "'s.x'")
+        self.refused(pa.table({"s": pa.array([{}])}), "'s'", "struct<>")
         self.refused(pa.chunked_array([[1]]), "no table")
 
         def broken():

@@ -30,11 +30,12 @@ void check_rows(const arrow::Status& status) {
 
 /// A struct is read as its parts.
 void check_type(const std::string& name, const arrow::DataType& type) {
-  if (type.id() == arrow::Type::STRUCT) {
+  if (type.id() == arrow::Type::STRUCT && type.num_fields() > 0) {
     for (const auto& part : type.fields()) check_type(name + "." + part->name(), *part->type());
     return;
   }
-  if (describe_type(type).kind != ParquetFile::Kind::kOther) return;
+  const bool is_empty = type.id() == arrow::Type::STRUCT;
+  if (!is_empty && describe_type(type).kind != ParquetFile::Kind::kOther) return;
   refuse_rows("column '" + name + "' is of type " + type.ToString() +
               ", which satrap does not read: convert it to numbers, texts, truth values, dates or "
               "times, or to lists of integers or texts; or leave the column out");
