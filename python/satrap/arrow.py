@@ -97,34 +97,35 @@ class Batch:
             raise DataError("columns differ in length: " + ", ".join(f"'{name}' {n}" for name, n in lengths.items()))
         self._columns = {name: column_of(values, name) for name, values in arrays.items()}
         self._length = next(iter(lengths.values()), 0)
-        self._kept = []
-        self._is_given = False
 
     def __arrow_c_stream__(self, requested_schema=None):
-        self._stream = ArrowStream(get_schema=GET_SCHEMA(self._get_schema), get_next=GET_NEXT(self._get_next),
+        columns, length, kept, given = self._columns, self._length, [], []
+
+        def get_schema(stream, out):
+            fields = [column.schema(name, kept) for name, column in columns.items()]
+            return give(ArrowSchema(format=b"+s", name=b"", release=RELEASES[ArrowSchema]), fields, out)
+
+        def get_next(stream, out):
+            if given:
+                out.contents.release = RELEASE_ARRAY()  # the end
+                return 0
+            given.append(True)
+            no_buffer = (ctypes.c_void_p * 1)(None)
+            kept.append(no_buffer)
+            struct = ArrowArray(length=length, n_buffers=1, buffers=no_buffer, release=RELEASES[ArrowArray])
+            return give(struct, [column.array(kept) for column in columns.values()], out)
+
+        def give(struct, children, out):
+            Column._with_children(struct, type(struct), children, kept)
+            ctypes.memmove(out, ctypes.addressof(struct), ctypes.sizeof(struct))
+            return 0
+
+        # Functions that know nothing of `self`: the arrays go as soon as the last reference to it does.
+        self._stream = ArrowStream(get_schema=GET_SCHEMA(get_schema), get_next=GET_NEXT(get_next),
                                    get_last_error=GET_ERROR(lambda stream: None), release=RELEASES[ArrowStream])
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return new(ctypes.addressof(self._stream), b"arrow_array_stream", None)
-
-    def _get_schema(self, stream, out):
-        columns = [column.schema(name, self._kept) for name, column in self._columns.items()]
-        return self._give(ArrowSchema(format=b"+s", name=b"", release=RELEASES[ArrowSchema]), columns, out)
-
-    def _get_next(self, stream, out):
-        if self._is_given:
-            out.contents.release = RELEASE_ARRAY()  # the end
-            return 0
-        self._is_given = True
-        no_buffer = (ctypes.c_void_p * 1)(None)
-        struct = ArrowArray(length=self._length, n_buffers=1, buffers=no_buffer, release=RELEASES[ArrowArray])
-        self._kept.append(no_buffer)
-        return self._give(struct, [column.array(self._kept) for column in self._columns.values()], out)
-
-    def _give(self, struct, children, out):
-        Column._with_children(struct, type(struct), children, self._kept)
-        ctypes.memmove(out, ctypes.addressof(struct), ctypes.sizeof(struct))
-        return 0
 
 
 def one_dimension(values, name):

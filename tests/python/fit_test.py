@@ -1,7 +1,7 @@
 """satrap.fit and satrap.Model: the bits of the commands, from files and from rows that a program has."""
 import contextlib
 import csv
-import ctypes
+import gc
 import io
 import json
 import os
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import types
 import unittest
+import weakref
 from unittest import mock
 
 import numpy as np
@@ -27,6 +28,7 @@ except ModuleNotFoundError:
     pa = None
 
 from satrap.arrow import Batch
+from satrap.job import _engine
 from satrap.rows_of_programs import write_rows
 
 OVERRIDES = {"train.epochs": 2, "train.deterministic": True, "train.threads": 2, "seed": 3}
@@ -383,16 +385,20 @@ class Written(EngineCase):
                             "cannot be written")
 
     def test_what_is_given_out_is_released(self):
+        gone = []
         batch = Batch({"a": np.arange(3)})
         capsule = batch.__arrow_c_stream__()
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         self.assertTrue(batch._stream.release)
-        writer = satrap.fit.__globals__["_engine"].write_parquet(str(self.dir / "rows.parquet"))
+        writer = _engine.write_parquet(str(self.dir / "rows.parquet"))
         writer.append(capsule)
         writer.finish()
         self.assertFalse(batch._stream.release)
-        self.assert_refused(Exception, lambda: writer.append(batch))
+        self.assertEqual(gone, [])
+        gc.disable()
+        self.addCleanup(gc.enable)
+        weakref.finalize(batch, gone.append, "batch")
+        del batch
+        self.assertEqual(gone, ["batch"], "without a collection of cycles")
 
 
 if __name__ == "__main__":
