@@ -5,25 +5,8 @@ import unittest
 
 import numpy as np
 
-from cli import CliTest
+from evaluated_case import EvaluatedTest
 
-JOB = """\
-run_dir: {run}
-seed: 3
-device: cpu
-data:
-  schema:
-    {labels}
-    features: [{{name: f, type: int}}, {{name: g, type: int}}]
-  train: {{path: {rows}}}
-  eval: {{path: {rows}}}
-  batch_size: 100
-tables:
-  default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.1}}}}
-model: {{type: ffnn, bottom: [], top: [16]}}
-dense_optimizer: {{type: adam, lr: 0.01}}
-train: {{epochs: 4, mode: sync, threads: 1, precision: fp32, report_every: 10 steps}}
-"""
 WATCH = "label: {column: watch, type: number}"
 KIND = "label: {column: kind, classes: 4}"
 COLOUR = "label: {column: colour, classes: 3, values: [red, green, blue]}"
@@ -59,35 +42,27 @@ def class_metrics(y, p, w):
             "ne": loss / -sum(q * np.log(q) for q in shares if q > 0)}
 
 
-class Losses(CliTest):
+class Losses(EvaluatedTest):
     def setUp(self):
         super().setUp()
         self.rows = list(log())
-        self.path = self.write("rows.csv", "\n".join(",".join(map(str, row)) for row in [
-            list(self.rows[0]), *(row.values() for row in self.rows)]) + "\n")
-        self.run = self.dir / "run"
+        self.write_rows(list(self.rows[0]), (row.values() for row in self.rows))
 
     def job(self, labels):
-        return self.write("job.yaml", JOB.format(run=self.run, rows=self.path, labels=labels))
+        return self.write_job(labels, "epochs: 4, report_every: 10 steps")
 
     def column(self, name):
         return np.array([row[name] for row in self.rows])
 
     def trained(self, labels, *settings):
-        """The evaluation's numbers, and the header and numbers of the predictions."""
-        job = self.job(labels)
-        self.log = self.succeed("train", job, "--overwrite", *settings)
-        found = json.loads((self.run / "summary.json").read_text())["eval"]
-        lines = self.succeed("predict", "--checkpoint", self.run).stdout.splitlines()
-        p = np.array([line.split("\t") for line in lines[1:]], dtype=np.float32).astype(np.float64)
-        return found, lines[0].split("\t"), p
+        return self.train_and_predict(self.job(labels), *settings)
 
     def assert_near(self, found, expected):
         for name, value in expected.items():
             self.assertAlmostEqual(found[name], value, delta=1e-9 * max(1, abs(value)), msg=name)
 
     def reports(self):
-        lines = [json.loads(line) for line in (self.run / "metrics.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (self.run_dir / "metrics.jsonl").read_text().splitlines()]
         return [line["train"] for line in lines if "train" in line]
 
     def test_a_number_is_learned_and_its_metrics_are_those_of_numpy(self):
@@ -97,7 +72,7 @@ class Losses(CliTest):
         self.assert_near(found, number_metrics(y, p[:, 0], np.ones(ROWS)))
         self.assertEqual(set(found), {"examples", "rmse", "mae", "r2"})
         self.assertGreater(found["r2"], 0.9)
-        summary = json.loads((self.run / "summary.json").read_text())
+        summary = json.loads((self.run_dir / "summary.json").read_text())
         self.assertAlmostEqual(summary["mean_label"]["watch"], y.mean(), places=6)
         self.assertEqual(summary["positive_share"], {})
         for train in self.reports():
@@ -105,7 +80,7 @@ class Losses(CliTest):
             self.assertAlmostEqual(train["loss"], train["rmse"] ** 2, delta=1e-9 * train["loss"])
         self.assertRegex(self.log.stderr, r"loss \d+\.\d+  rmse \d+\.\d+")
         self.assertRegex(self.log.stdout, r"\neval        rmse \d\.\d+  mae \d\.\d+  r2 0\.9\d+\n")
-        shown = self.succeed("eval", "--checkpoint", self.run).stdout
+        shown = self.succeed("eval", "--checkpoint", self.run_dir).stdout
         self.assertIn(f"rmse         {found['rmse']:.6f}\nmae          {found['mae']:.6f}\n", shown)
         self.assertIn("(rmse: root of the mean squared error;", shown)
 
@@ -126,7 +101,7 @@ class Losses(CliTest):
         for piece in found["slices"]["colour"]:
             of = counts & (self.column("colour") == piece["value"])
             self.assert_near(piece, number_metrics(y[of], p[of], w[of]))
-        shown = self.succeed("eval", "--checkpoint", self.run, self.job(WATCH), "data.schema.weight=g",
+        shown = self.succeed("eval", "--checkpoint", self.run_dir, self.job(WATCH), "data.schema.weight=g",
                              "train.slices=[colour]").stdout
         self.assertRegex(shown, r"colour +examples +rmse +mae +r2\n")
 
@@ -142,7 +117,7 @@ class Losses(CliTest):
         self.assertGreater(found["auc"], 0.6)
         click = self.column("click")
         self.assertAlmostEqual(found["labels"]["click"]["brier"], ((p[:, 0] - click) ** 2).mean(), delta=1e-9)
-        lines = [json.loads(line) for line in (self.run / "metrics.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (self.run_dir / "metrics.jsonl").read_text().splitlines()]
         self.assertEqual([[one["label"] for one in line["reliability"]] for line in lines if "eval" in line], [["click"]])
 
     def test_classes_have_a_probability_each(self):
@@ -172,14 +147,14 @@ class Losses(CliTest):
         digests = []
         for settings in [[], ["model.loss=bce"]]:
             self.trained("label: click", *settings)
-            [newest] = [self.digest(self.run / "checkpoints" / name) for name in self.checkpoints()][-1:]
+            [newest] = [self.digest(self.run_dir / "checkpoints" / name) for name in self.checkpoints()][-1:]
             digests.append(newest)
         self.assertEqual(digests[0], digests[1])
 
     def test_early_stopping_uses_a_metric_of_the_loss(self):
         for labels, metric in [(WATCH, "rmse"), (KIND, "logloss"), ("label: click", "auc")]:
             self.trained(labels, "train.eval_every=1 epoch", "train.early_stopping.patience=1")
-            early = json.loads((self.run / "summary.json").read_text())["early_stopping"]
+            early = json.loads((self.run_dir / "summary.json").read_text())["early_stopping"]
             self.assertEqual(early["metric"], metric)
             self.assertAlmostEqual(early["eval"][metric], early["best_value"])
         error = self.fail_with(2, "train", self.job(WATCH), "--overwrite", "train.eval_every=1 epoch",
@@ -189,15 +164,15 @@ class Losses(CliTest):
     def test_importance_is_by_the_metrics_of_the_loss(self):
         for labels, keys in [(WATCH, ["rmse_rise", "mae_rise"]), (KIND, ["logloss_rise", "accuracy_fall"])]:
             self.trained(labels)
-            shown = self.succeed("eval", "--checkpoint", self.run, "--importance").stdout
+            shown = self.succeed("eval", "--checkpoint", self.run_dir, "--importance").stdout
             self.assertRegex(shown, "input +" + " +.- +".join(key.replace("_", " ") + "s" for key in keys))
-            inputs = json.loads((self.run / "importance.json").read_text())["inputs"]
+            inputs = json.loads((self.run_dir / "importance.json").read_text())["inputs"]
             self.assertEqual(inputs[0]["input"], "f")
             self.assertEqual(set(inputs[0]), {"input", *keys, *(f"{key}_interval" for key in keys)})
             for key in keys:
                 self.assertGreater(inputs[0][key], 10 * inputs[0][f"{key}_interval"])
-            self.succeed("report", self.run)
-            self.assertIn(f'"{keys[0]}_interval":', (self.run / "report.html").read_text())
+            self.succeed("report", self.run_dir)
+            self.assertIn(f'"{keys[0]}_interval":', (self.run_dir / "report.html").read_text())
 
     def test_parsed_rows_and_json_lines_are_the_same_rows(self):
         _, _, plain = self.trained(WATCH)
@@ -219,7 +194,7 @@ class Losses(CliTest):
         error = self.fail_with(2, "train", self.job("label: click"), "--resume", "train.epochs=2", "model.loss=mse")
         self.assert_words(error, "another model.loss", "auto -> mse")
         for command in ["eval", "predict"]:
-            error = self.fail_with(2, command, self.job("label: {column: kind, type: number}"), "--checkpoint", self.run)
+            error = self.fail_with(2, command, self.job("label: {column: kind, type: number}"), "--checkpoint", self.run_dir)
             self.assert_words(error, "data.schema.label.type: binary -> number", "undo the change")
 
     def test_what_does_not_go_together_is_refused(self):

@@ -5,27 +5,8 @@ import unittest
 
 import numpy as np
 
-from cli import CliTest
+from evaluated_case import EvaluatedTest
 
-JOB = """\
-run_dir: {run}
-seed: 3
-device: cpu
-data:
-  schema:
-    delimiter: ","
-    label: click
-    features: [{{name: f, type: int}}, {{name: g, type: int}}]
-  group_by: user
-  train: {{path: {rows}}}
-  eval: {{path: {rows}}}
-  batch_size: 100
-tables:
-  default: {{dim: 4, optimizer: {{type: adagrad, lr: 0.1}}}}
-model: {{type: ffnn, bottom: [], top: [16]}}
-dense_optimizer: {{type: adam, lr: 0.01}}
-train: {{mode: sync, threads: 1, precision: fp32, report_every: never, metrics_at: [1, 3]}}
-"""
 ROWS = 1200
 
 
@@ -71,22 +52,18 @@ def of_first(y, p, k):
     return (mean * discount).sum() / (np.sort(y)[::-1] * discount).sum(), mean[:k].sum() / y.sum()
 
 
-class Metrics(CliTest):
+class Metrics(EvaluatedTest):
     def setUp(self):
         super().setUp()
         self.rows = list(log())
-        path = self.write("rows.csv", "\n".join(",".join(map(str, row)) for row in [
-            ["click", "f", "g", "user", "country"], *self.rows]) + "\n")
-        self.job_file = self.write("job.yaml", JOB.format(run=self.dir / "run", rows=path))
+        self.write_rows(["click", "f", "g", "user", "country"], self.rows)
+        self.job_file = self.write_job("label: click", "report_every: never, metrics_at: [1, 3]", "group_by: user")
 
     def trained(self, *settings):
         """The evaluation's numbers, and the rows' labels, predictions and weights."""
-        self.succeed("train", self.job_file, "--overwrite", *settings)
-        found = json.loads((self.dir / "run" / "summary.json").read_text())["eval"]
-        lines = self.succeed("predict", self.job_file, "--checkpoint", self.dir / "run").stdout.splitlines()[1:]
-        p = np.array(lines, dtype=np.float32).astype(np.float64)
+        found, _, p = self.train_and_predict(self.job_file, *settings)
         y = np.array([row[0] for row in self.rows], dtype=float)
-        return found, y, p, np.ones(len(y))
+        return found, y, p[:, 0], np.ones(len(y))
 
     def assert_near(self, found, expected):
         for name, value in expected.items():
@@ -131,7 +108,7 @@ class Metrics(CliTest):
         for k in (1, 3):
             ndcg, recall = np.mean([of_first(y[at], p[at], k) for at in positive], axis=0)
             self.assert_near(found, {f"ndcg@{k}": ndcg, f"recall@{k}": recall, "positive_groups": len(positive)})
-        scored = self.succeed("eval", self.job_file, "--checkpoint", self.dir / "run").stdout
+        scored = self.succeed("eval", self.job_file, "--checkpoint", self.run_dir).stdout
         for name in ["auc", "ap", "brier", "gauc", "ndcg@1", "recall@3"]:
             self.assertIn(f"{name:<12} {found[name]:.6f}\n", scored)
 
@@ -153,10 +130,10 @@ class Metrics(CliTest):
             self.assert_near(numbers, {name: expected[name] for name in numbers if name in expected})
         self.assertEqual([s["examples"] for s in found["slices"]["f"]],
                          sorted(np.unique([row[1] for row in self.rows], return_counts=True)[1])[::-1])
-        scored = self.succeed("eval", self.job_file, "--checkpoint", self.dir / "run", "train.slices=[country]").stdout
+        scored = self.succeed("eval", self.job_file, "--checkpoint", self.run_dir, "train.slices=[country]").stdout
         self.assertRegex(scored, rf"\nFR +{named['FR']['examples']}  {named['FR']['auc']:.6f}  ")
         self.assertRegex(scored, r"\n\(empty\) +\d+ .*(\n.*)+\n\(others\) +\d+ ")
-        report = (self.dir / "run" / "report.html").read_text()
+        report = (self.run_dir / "report.html").read_text()
         self.assertIn('"value":"DE"', report)
 
     def test_what_slices_need(self):
@@ -167,29 +144,29 @@ class Metrics(CliTest):
                 self.assert_words(error, "train.slices", *words)
         error = self.fail_with(2, "train", self.job_file, "train.slices=[countri]")
         self.assert_words(error, "no column 'countri'", "train.slices", "did you mean 'country'")
-        self.assertFalse((self.dir / "run").exists(), "nothing has begun")
+        self.assertFalse((self.run_dir).exists(), "nothing has begun")
         for command in [["config", "check", self.job_file, "--data"], ["train", self.job_file, "--dry-run"]]:
             self.assert_words(self.fail_with(2, *command, "train.slices=[countri]"), "no column 'countri'")
             shown = self.succeed(*command, "train.slices=[country]").stdout
             self.assertRegex(shown, r"country +kept \(train.slices\)")
         self.succeed("train", self.job_file)
         self.assert_words(self.fail_with(2, "train", self.job_file, "--resume", "train.slices=[countri]"), "'countri'")
-        self.assert_words(self.fail_with(2, "eval", self.job_file, "--checkpoint", self.dir / "run",
+        self.assert_words(self.fail_with(2, "eval", self.job_file, "--checkpoint", self.run_dir,
                                          "train.slices=[countri]"), "no column 'countri'", "train.slices")
 
     def test_slices_go_with_a_part_of_the_rows_and_the_cache(self):
         settings = ["data.eval={fraction: 0.5, by: hash}", "train.slices=[g]", "train.epochs=2",
                     "train.eval_every=1 epoch"]
         self.succeed("train", self.job_file, *settings, "data.group_by=", "train.metrics_at=[]")
-        plain = json.loads((self.dir / "run" / "summary.json").read_text())["eval"]
+        plain = json.loads((self.run_dir / "summary.json").read_text())["eval"]
         self.succeed("train", self.job_file, *settings, f"data.cache={self.dir / 'cache'}", "--overwrite")
-        cached = json.loads((self.dir / "run" / "summary.json").read_text())["eval"]
+        cached = json.loads((self.run_dir / "summary.json").read_text())["eval"]
         self.assertEqual(cached["slices"], plain["slices"])
 
     def test_rows_that_all_count_nowhere_are_an_error(self):
         self.write("zero.csv", "click,f,g,user,country\n" + "1,1,0,u,DE\n" * 9)
         self.succeed("train", self.job_file, "data.schema.weight=g")
-        error = self.fail_with(1, "eval", self.job_file, "--checkpoint", self.dir / "run", "data.schema.weight=g",
+        error = self.fail_with(1, "eval", self.job_file, "--checkpoint", self.run_dir, "data.schema.weight=g",
                                "--data", self.dir / "zero.csv")
         self.assert_words(error, "no row of the evaluation data counts")
         done = self.succeed("train", self.job_file, "--overwrite", "data.schema.weight=g",
@@ -200,11 +177,11 @@ class Metrics(CliTest):
         self.trained("train.epochs=2", "data.schema.label.positive_weight=3")
         weighted = self.write("weighted.csv", "click,f,g,user,country,w\n" + "".join(
             ",".join(map(str, [*row, 3 if row[0] else 1])) + "\n" for row in self.rows))
-        eval_ = ["eval", self.job_file, "--checkpoint", self.dir / "run", "--importance"]
+        eval_ = ["eval", self.job_file, "--checkpoint", self.run_dir, "--importance"]
         of_positives = self.succeed(*eval_, "data.schema.label.positive_weight=3").stdout
         of_rows = self.succeed(*eval_, "data.schema.weight=w", f"data.eval.path={weighted}").stdout
         self.assertEqual(of_rows, of_positives)
-        path = self.dir / "run" / "importance.json"
+        path = self.run_dir / "importance.json"
         self.assertTrue(path.exists())
         self.succeed("train", self.job_file, "--overwrite")
         self.assertFalse(path.exists(), "it was of the run before")
@@ -222,9 +199,9 @@ class Metrics(CliTest):
             mixed = np.array([[of_values[(other[0], own[1]) if column == 0 else (own[0], other[1])]
                                for other in values] for own in values])
             expected[name] = loss(np.repeat(y[:, None], ROWS, axis=1), mixed) - loss(y, p)
-        command = ["eval", self.job_file, "--checkpoint", self.dir / "run", "--importance"]
+        command = ["eval", self.job_file, "--checkpoint", self.run_dir, "--importance"]
         shown = self.succeed(*command).stdout
-        path = self.dir / "run" / "importance.json"
+        path = self.run_dir / "importance.json"
         text = path.read_text()
         found = json.loads(text)
         self.assertEqual(found["examples"], ROWS)
@@ -239,8 +216,8 @@ class Metrics(CliTest):
         path.unlink()
         self.assertEqual(self.succeed(*command, "train.threads=2").stdout, shown)
         self.assertEqual(path.read_text(), text, "threads change no bit")
-        self.succeed("report", self.dir / "run")
-        self.assertIn('"logloss_rise_interval":', (self.dir / "run" / "report.html").read_text())
+        self.succeed("report", self.run_dir)
+        self.assertIn('"logloss_rise_interval":', (self.run_dir / "report.html").read_text())
 
     def test_what_ranks_need(self):
         for settings, words in [(["data.group_by="], ["data.group_by"]), (["data.eval=none"], ["evaluation data"]),
