@@ -24,6 +24,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INT = re.compile(r"[0-9]+|-[0-9]+")
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F]+")
 WHOLE = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*)([eE][+-]?[0-9]+)?|([eE]\+[0-9]+))")  # hex digits have no "+"
+MOST_PAIRS = 65_536  # of a cross in a row: src/data/rows/cross_limit.h
 FIRST_TOO_LARGE = float.fromhex("0x1.FFFFFFp127")  # of a float32
 
 
@@ -116,6 +117,9 @@ def hash64(first, second):
 
 def cross(feature, first, second):
     """The ids of a feature that is made of two others in a row, all pairs, and their weights."""
+    if len(first[0]) * len(second[0]) > MOST_PAIRS:
+        raise BadValue(f"more than {MOST_PAIRS} pairs of ids in a row; give its features a max_length, got "
+                       f"\"{len(first[0])} x {len(second[0])}\"")
     pairs = [(hash64(a, b), float(np.float32(v) * np.float32(w))) for a, v in zip(*first) for b, w in zip(*second)]
     if not pairs and feature["missing"] == "own_id":
         return [MISSING_ID], [1.0]

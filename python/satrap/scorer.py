@@ -141,12 +141,22 @@ def read_numbers(reader, config, columns):
 def read_bags(reader, config, columns, others):
     """The ids of every row, and their weights. `others`: those of other features, by name."""
     if "cross" in config:
-        return [cross(config, *pair) for pair in zip(*(others[name] for name in config["cross"]))]
+        return cross_rows(config, *(others[name] for name in config["cross"]))
     if "part" in config:
         return read_column(lambda value: reader.part(config, value), columns, columns_read(config))
     if "boundaries" in config:
         return read_column(lambda value: reader.bucket(config, value), columns, columns_read(config))
     return read_column(lambda *values: reader.bag(config, values), columns, columns_read(config))
+
+
+def cross_rows(config, first, second):
+    result = []
+    for row, pair in enumerate(zip(first, second)):
+        try:
+            result.append(cross(config, *pair))
+        except BadValue as error:
+            raise InputError(f"cross '{config['name']}', row {row}: {error}") from None
+    return result
 
 
 def add_number(config, values, numeric, real):

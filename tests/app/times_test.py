@@ -265,6 +265,34 @@ class Refusals(CliTest):
         self.assertIn("rows.csv:3: column 'ts': expected a time such as 2026-11-20", done.stderr)
         self.assertIn('got "11/20/2026"', done.stderr)
 
+    def test_a_row_with_too_many_pairs_is_bad_in_every_format(self):
+        long = "|".join(map(str, range(300)))
+        rows = [(1, "1|2", "3"), (0, long, long), (0, long, "1|2")] * 4
+        self.write("rows.csv", "click,a,b\n" + "".join(f"{click},{a},{b}\n" for click, a, b in rows))
+        self.write("rows.jsonl", "".join(json.dumps({"click": click, "a": a.split("|"), "b": b.split("|")}) + "\n"
+                                         for click, a, b in rows))
+        files = {"rows.csv": "rows.csv:3", "rows.jsonl": "rows.jsonl:2"}
+        if HAS_PARQUET:
+            table = {"click": [row[0] for row in rows], "a": [row[1].split("|") for row in rows],
+                     "b": [row[2].split("|") for row in rows]}
+            pq.write_table(pa.table(table), self.dir / "rows.parquet")
+            files["rows.parquet"] = "rows.parquet: row 2"
+        bags = ", ".join(f"{{name: {name}, type: int, separator: '|'}}" for name in "ab")
+        self.job(bags, "")
+        self.succeed("train", "job.yaml", "run_dir=before", "data.cache=cache", cwd=self.dir)  # no cross: all are good
+        self.job(bags + ", {name: x, cross: [a, b]}", "")
+        scores = set()
+        for file, place in files.items():
+            done = satrap("train", "job.yaml", f"data.train={file}", "data.cache=cache", "--overwrite", cwd=self.dir)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{place}: cross 'x': more than 65536 pairs of ids in a row; give its features a max_length, got "
+                          '"300 x 300"', done.stderr)
+            settings = [f"run_dir={file}.run", f"data.train={file}", "data.on_bad_row=skip", "data.max_bad_rows=50%"]
+            self.succeed("train", "job.yaml", *settings, cwd=self.dir)
+            scores.add(self.succeed("predict", "--checkpoint", f"{file}.run", "--data", file, cwd=self.dir).stdout)
+        self.assertEqual(len(scores), 1)
+        self.assertEqual([line == "nan" for line in scores.pop().splitlines()[1:]], [False, True, False] * 4)
+
     def test_another_meaning_of_ids_is_no_resumption(self):
         self.succeed("train", "job.yaml", cwd=self.dir)
         hour = "{name: hour, column: ts, part: hour}, site, "

@@ -193,6 +193,10 @@ class Values(ScorerTest):
         self.assertEqual(satrap.fields.cross(cross, ([1, 2], [0.5, 2]), ([8], [3])),
                          ([satrap.fields.hash64(1, 8), satrap.fields.hash64(2, 8)], [1.5, 6]))
         self.assertEqual(satrap.fields.hash64(1, 2), 0x063bd8f17e95ce77)
+        long = {"w": ["red", "|".join(["red"] * 65_537)], "u": [1, 2]}
+        self.assert_refused(model, long, "cross 'both', row 1: more than 65536 pairs of ids in a row; give its features",
+                            'a max_length, got "65537 x 1"')
+        self.assertEqual(model.inputs({"w": ["|".join(["round"] * 65_536)], "u": [1]})[1].shape, (1, 3))
 
     def test_texts_are_hashed_as_they_are_in_the_data(self):
         config = feature("x", "words", 0, type="string")

@@ -65,6 +65,11 @@ std::string parsing_of(const Schema& schema) {
     text.features.push_back(column.config);
     text.features.back().name = "";
   }
+  if (schema.crosses.empty()) return dump_config(text);
+  for (FeatureConfig feature : schema.text.features) {  // they say which rows have too many pairs
+    feature.zone = "";
+    text.features.push_back(std::move(feature));
+  }
   return dump_config(text);
 }
 

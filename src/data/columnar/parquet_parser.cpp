@@ -197,7 +197,8 @@ void ParquetParser::select(std::int64_t first_row, std::size_t num_rows, BadRows
 }
 
 bool ParquetParser::parse_row(std::size_t row) {
-  return std::ranges::all_of(columns_, [&](Column& column) { return take(column, row); });
+  return std::ranges::all_of(columns_, [&](Column& column) { return take(column, row); }) &&
+         fields_.check_row();
 }
 
 /// Finds what the values of a block stand for, a whole column at a time: with a row at a time each

@@ -80,7 +80,8 @@ void FeatureConfig::visit(ConfigVisitor& v) {
           {.resume = kOtherIds});
   v.field("cross", cross,
           "Instead of a column: the names of two features that are listed before this one. Each "
-          "pair of their ids is an id; the row has none if one of them has none.",
+          "pair of their ids is an id; the row has none if one of them has none. A row with more "
+          "than 65,536 pairs is bad: `max_length` of the two limits them.",
           {.resume = kOtherIds});
 }
 

@@ -29,6 +29,7 @@ std::string_view without_quotes(std::string_view element) {
 }  // namespace
 
 std::string RowFault::kind() const {
+  if (!cross.empty()) return concat("cross '", printable(cross), "': ", reason);
   if (column == nullptr) return std::string(reason);
   return concat("column '", printable(column->name), "': ", reason);
 }
@@ -54,7 +55,8 @@ FieldReader::FieldReader(const Schema& schema,
       quote_(first_of(schema.text.quote)),
       has_decimal_comma_(has_decimal_comma),
       trim_(schema.text.trim),
-      canonical_(has_decimal_comma ? ',' : '.') {
+      canonical_(has_decimal_comma ? ',' : '.'),
+      crosses_(schema) {
   for (const Schema::IdColumn& column : schema.id_columns) {
     const FeatureConfig& feature = column.config;
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
@@ -348,6 +350,18 @@ bool FieldReader::read_int(std::string_view text, std::uint64_t& id) {
   const bool is_truth = is_truth_value(text, truth);
   if (is_truth) id = static_cast<std::uint64_t>(truth);
   return is_truth || int_of(canonical_.of_text(text), id);
+}
+
+bool FieldReader::check_crosses() {
+  const auto [cross, first, second] = crosses_.find(row_);
+  if (cross == nullptr) return true;
+  num_ids_ = concat(first, " x ", second);
+  fault_ = {.reason = "more than 65536 pairs of ids in a row; give its features a max_length",
+            .field = num_ids_,
+            .shows_field = true,
+            .cross = cross->config.name};
+  static_assert(kMostPairs == 65'536);
+  return false;
 }
 
 bool FieldReader::fail(std::string_view reason, std::string_view field) {

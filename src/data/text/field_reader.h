@@ -9,6 +9,7 @@
 #include "satrap/data/schema.h"
 #include "src/data/rows/canonical_text.h"
 #include "src/data/rows/comparison.h"
+#include "src/data/rows/cross_limit.h"
 #include "src/data/rows/field_parse.h"
 #include "src/data/rows/row_filler.h"
 #include "src/data/text/class_numbers.h"
@@ -23,6 +24,7 @@ struct RowFault {
   std::string_view field;
   bool shows_field = false;
   bool about_quotes = false;
+  std::string_view cross = {};  // the row has too many pairs for this one; "": it is something else
 
   std::string text() const;  // "column 'I3': expected a number, got "x"", of a fault of a column
   std::string kind() const;  // the same without the value
@@ -70,6 +72,10 @@ class FieldReader {
   bool has_missing_texts() const { return !schema_.text.missing.empty(); }
   void add_missing(std::int64_t target);  // if a missing value has an id of its own
 
+  /// Whether the open row, whose values have all been read, may be used; false: fault() says why
+  /// not.
+  bool check_row() { return !crosses_.has_crosses() || check_crosses(); }
+
   /// The field of this number, from 0, in the line at `line`.
   FieldFound find(const char* line, std::size_t column, std::string_view& field);
   const RowFault& fault() const { return fault_; }
@@ -96,6 +102,7 @@ class FieldReader {
   bool read_element(std::int64_t target, std::string_view element);
   bool read_int(std::string_view text, std::uint64_t& id);
   NumberIs read_number(std::string_view text, double& value);
+  bool check_crosses();
   bool fail(std::string_view reason, std::string_view field);
   bool fail_number(std::string_view field);
   bool fail_quotes(std::string_view reason);
@@ -129,6 +136,8 @@ class FieldReader {
   std::vector<Bag> bags_;            // [schema.id_columns]
   std::vector<LabelConfig> labels_;  // [schema.labels] with texts that can be compared
   ClassNumbers classes_;             // of the values of the only label
+  CrossLimit crosses_;
+  std::string num_ids_;  // of a cross with too many pairs: "300 x 400"
 };
 
 }  // namespace satrap::data

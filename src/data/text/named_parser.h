@@ -77,7 +77,9 @@ class NamedParser : public BlockParser {
     for (const NamedColumns::Use& use : columns_.uses) {
       if (!put(use, found_.values[use.place])) return nullptr;
     }
-    return next_;
+    if (reader_.check_row()) return next_;
+    fault_ = reader_.fault();
+    return nullptr;
   }
 
   std::vector<std::string> kept_of(const char* line, const char* /*end*/) {

@@ -125,7 +125,10 @@ const char* RowParser::parse_row(const char* p) {
       fault_ = {};
       return nullptr;
     }
-    if (*q == '\n') return p;
+    if (*q != '\n') continue;
+    if (fields_.check_row()) return p;
+    fault_ = fields_.fault();
+    return nullptr;
   }
 }
 
@@ -139,7 +142,7 @@ void RowParser::report(const TextBlock& text,
   const std::size_t num_fields = split_line(schema_.text, whole).size();
   // A field that cannot be read is often one of a row that is shifted: then say that.
   const bool shifted = num_fields != layout_->columns().size() && !fault_.about_quotes;
-  const bool is_of_row = fault_.column == nullptr || shifted;
+  const bool is_of_row = (fault_.column == nullptr && fault_.cross.empty()) || shifted;
   const std::string columns = concat("expected ", layout_->columns().size(), " columns");
   ++bad.reasons[is_of_row ? columns : fault_.kind()];
   if (bad.messages.size() >= BadRows::kMaxMessages) return;
