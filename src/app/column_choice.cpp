@@ -230,7 +230,11 @@ std::string reason_against(const data::Sample& sample,
         auc);
   }
   if (is_time(profile, name)) {
-    return "a time, which does not come back; its hour or weekday may help (`part`, docs/times.md)";
+    return profile.are_read_as_times
+               ? "a time, which does not come back; its hour or weekday may help (`part`, "
+                 "docs/times.md)"
+               : "a time, which does not come back; not in a form that inputs can be made of "
+                 "(docs/times.md)";
   }
   const bool is_unique = profile.num_distinct == profile.num_values &&
                          profile.num_values >= kEnoughRows &&

@@ -176,10 +176,11 @@ TEST_F(JobDraftTest, DatesAreTimesHoweverTheyAreWritten) {
   column("createdAt", [](int row) { return std::to_string(1'700'000'000 + row * 7919 % 5000); });
   column("item_id", [](int row) { return std::to_string(1'700'000'000'000 + row * 7919 % 50); });
   const std::string yaml = draft();
-  for (const char* name : {"us", "german", "compact", "ms", "createdAt"}) {
+  for (const char* name : {"german", "compact", "ms", "createdAt"}) {
     EXPECT_THAT(yaml,
                 HasSubstr(fmt::format("#   {}: a time, which does not come back; its hour", name)));
   }
+  EXPECT_THAT(yaml, HasSubstr("#   us: a time, which does not come back; not in a form that"));
   EXPECT_THAT(yaml, HasSubstr("by: tail}"));
   EXPECT_THAT(yaml, HasSubstr("in the order of us"));
   EXPECT_THAT(yaml, HasSubstr("{name: item_id, type: int}"));

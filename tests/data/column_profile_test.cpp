@@ -36,6 +36,18 @@ TEST(ColumnProfile, DatesAreTimesHoweverTheyAreWritten) {
   EXPECT_EQ(profile({"20260321", "20261321"}).kind, ColumnProfile::Kind::kInteger);
 }
 
+TEST(ColumnProfile, WhetherTheReaderOfRowsReadsTheTimesIsSaid) {
+  for (const char* date : {"2026-03-21", "2026/03/21 9:30", "21.03.2026", "20260321",
+                           "20260321140500", "2026-03-21T14:05:22.125Z", "1700000000", "17.5"}) {
+    EXPECT_TRUE(profile({date, date, ""}).are_read_as_times) << date;
+  }
+  for (const char* date : {"03/21/2026", "21-Mar-2026", "2026.03.21", "3/21/26", "2026032114",
+                           "3/21/2026 1:05 PM", "1e30", "red", ""}) {
+    EXPECT_FALSE(profile({date, date}).are_read_as_times) << date;
+  }
+  EXPECT_FALSE(profile({"2026-03-21", "03/21/2026"}).are_read_as_times);
+}
+
 TEST(ColumnProfile, TextsForMissingValuesAreNamed) {
   const ColumnProfile numbers = profile({"1", "", "NaN", "?", "NA", "2"});
   EXPECT_EQ(numbers.kind, ColumnProfile::Kind::kInteger);

@@ -35,6 +35,9 @@ struct ColumnProfile {
   double min = 0.0, max = 0.0, mean = 0.0;
   std::vector<double> numbers;  // [num_values] ascending
   double upper_half = 0.0;      // the smallest value such that at most half of all are as large
+  // Set for numbers and times:
+  /// Every value is one that a part or an age is made of (docs/times.md): of kTime not 03/21/2026.
+  bool are_read_as_times = false;
   // Set for a column with several values in a field:
   std::string separator;         // ""; one value
   bool is_in_brackets = false;   // "[1, 2]"

@@ -11,6 +11,7 @@
 #include "src/data/look/date_text.h"
 #include "src/data/rows/canonical_text.h"
 #include "src/data/rows/field_parse.h"
+#include "src/data/rows/time_text.h"
 
 namespace satrap::data {
 namespace {
@@ -42,6 +43,19 @@ Dates look_at_dates(const std::vector<std::string_view>& values) {
     dates.are_ascending = dates.are_ascending || (are_all && are_ascending);
   }
   return dates;
+}
+
+bool is_time_number(double number) {
+  double ms = 0;
+  return time_of_number(number, ms) != TimeIs::kNone;
+}
+
+/// Whether the reader of rows takes a date for the time that it is.
+bool is_read_as_time(std::string_view date) {
+  double value = 0;
+  if (time_of_text(date, value) != TimeIs::kNone) return true;
+  const bool has_length = date.size() == 8 || date.size() == 14;  // 2026032114 are seconds
+  return has_length && number_of(date, value) == NumberIs::kThere && is_time_number(value);
 }
 
 /// Also "17.0": what pandas makes of integers beside gaps.
@@ -291,7 +305,10 @@ ColumnProfile profile_column(const std::vector<std::string>& texts, char delimit
   if (values.empty()) return column;
   if (column.is_numeric()) {
     describe_numbers(values, column);
+    column.are_read_as_times = std::ranges::all_of(column.numbers, is_time_number);
   } else {
+    column.are_read_as_times =
+        column.kind == ColumnProfile::Kind::kTime && std::ranges::all_of(values, is_read_as_time);
     const bool is_sorted = column.kind == ColumnProfile::Kind::kTime
                                ? look_at_dates(values).are_ascending
                                : std::ranges::is_sorted(values);
