@@ -81,7 +81,7 @@ function(satrap_python_module folder)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   nanobind_add_module(_engine STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE NOSTRIP PROTECT_STACK ${sources})
-  set_target_properties(_engine PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}" INSTALL_RPATH "$ORIGIN"
+  set_target_properties(_engine PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}"
     BUILD_RPATH "${PROJECT_BINARY_DIR}/lib")
   target_include_directories(_engine PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(_engine PRIVATE ${arg_LINK})

@@ -1,8 +1,8 @@
 # What `cmake --install` puts where, and packages: by cpack a .tar.gz that brings the libraries of the system that
 # programs are linked with, and a .deb that depends on them; the wheel, which brings them too (cmake/wheel). All have every
 # reader. None brings libtorch, which programs look for when they need it (core/torch_folder.h). Components: `programs`,
-# `launcher` and `data`, which are installed unless one is named, and `bundled`, those libraries. Packages for other
-# machines are built with the preset `package` (launch/package.sh).
+# `launcher` and `data`, which are installed unless one is named, `bundled`, those libraries, and `engine`, the
+# compiled part of the Python package. Packages for other machines are built with the preset `package` (launch/package.sh).
 set(SATRAP_INSTALL_LAUNCH "${CMAKE_INSTALL_DATADIR}/satrap/launch")
 
 option(SATRAP_ALL_READERS "A build without one of the readers, or without what packages need, is an error" OFF)
@@ -21,6 +21,9 @@ if(NOT SATRAP_HAVE_KAFKA)
 endif()
 if(NOT SATRAP_HAVE_ONNX)
   list(APPEND _without "ONNX (protobuf ${SATRAP_PROTOBUF_VERSION} or newer: ./launch/setup.sh run)")
+endif()
+if(NOT SATRAP_HAVE_PYTHON)
+  list(APPEND _without "networks in Python (nanobind ${SATRAP_NANOBIND_VERSION}: ./launch/setup.sh python)")
 endif()
 if(SATRAP_HAVE_ARROW AND NOT SATRAP_PATCHELF)
   list(APPEND _without "names of its own for Arrow's libraries (patchelf: ./launch/setup.sh package)")
@@ -68,6 +71,11 @@ endif()
 if(SATRAP_HAVE_HDFS)
   install(TARGETS satrap_hdfs RUNTIME_DEPENDENCY_SET satrap_bundled
     LIBRARY DESTINATION "${SATRAP_INSTALL_LIBDIR}" COMPONENT programs)
+endif()
+
+if(SATRAP_HAVE_PYTHON)  # for the wheel alone, whose folder of the package is the prefix
+  set_target_properties(_engine PROPERTIES INSTALL_RPATH "$ORIGIN/${SATRAP_INSTALL_LIBDIR}")
+  install(TARGETS _engine LIBRARY DESTINATION . COMPONENT engine EXCLUDE_FROM_ALL)
 endif()
 
 # The launcher finds its package beside itself, where bin/satrap-run leads.

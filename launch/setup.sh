@@ -119,7 +119,7 @@ case $mode in
   kafka) packages+=("${kafka_packages[@]}") ;;
   python) packages+=("${python_packages[@]}") ;;
   s3 | hdfs) packages+=("${curl_packages[@]}") ;;
-  package) packages+=("${kafka_packages[@]}" "${curl_packages[@]}" "${package_packages[@]}") ;;
+  package) packages+=("${python_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}" "${package_packages[@]}") ;;
   test | develop)
     packages+=("${test_packages[@]}" "${python_packages[@]}" "${kafka_packages[@]}" "${curl_packages[@]}")
     programs+=("${test_programs[@]}")
@@ -140,6 +140,6 @@ fi
 case $mode in test | develop) install_wheels test "${test_wheels[@]}" ;; esac
 if [ "$mode" = package ]; then install_wheels package "${package_wheels[@]}"; fi
 case $mode in parquet | s3 | package | test | develop) install_wheels parquet --no-deps "${parquet_wheels[@]}" ;; esac
-case $mode in python | test | develop) install_wheels python --no-deps "${python_wheels[@]}" ;; esac
+case $mode in python | package | test | develop) install_wheels python --no-deps "${python_wheels[@]}" ;; esac
 case $mode in cuda | develop) install_wheels cuda --no-deps "${cuda_wheels[@]}" ;; esac
 if [ "$mode" = develop ]; then install_wheels tidy --no-deps "${tidy_wheels[@]}"; fi

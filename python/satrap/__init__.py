@@ -33,4 +33,12 @@ _LOADED_WHEN_USED = {"Job": "job", "Model": "model", "Trainer": "trainer", "eval
 def __getattr__(name):
     if name not in _LOADED_WHEN_USED:
         raise AttributeError(f"module 'satrap' has no attribute '{name}'")
-    return getattr(importlib.import_module(f".{_LOADED_WHEN_USED[name]}", __name__), name)
+    try:
+        module = importlib.import_module(f".{_LOADED_WHEN_USED[name]}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"satrap.{name} trains networks of PyTorch, which is not here: pip install 'torch>=2.11', or "
+                          "'satrap[torch]'. satrap.Job, satrap.Scorer, satrap.read_metrics and the commands work without "
+                          "it") from None
+    return getattr(module, name)
