@@ -94,13 +94,14 @@ def name_of(files):
 
 def train(config, words, folder):
     has_own_progress = is_notebook()
-    run = _engine.start_run(config, words, not has_own_progress)
-    try:
-        with StopSignals(run.stop) as signals, Progress(has_own_progress) as progress:
-            while not run.wait(BETWEEN_LOOKS_MS):
-                progress.show(*run.progress())
-    finally:
-        run.close()
+    with Progress(has_own_progress) as progress:
+        run = _engine.start_run(config, words, not has_own_progress)
+        try:
+            with StopSignals(run.stop) as signals:
+                while not run.wait(BETWEEN_LOOKS_MS):
+                    progress.show(*run.progress())
+        finally:
+            run.close()
     finished, checkpoint = run.result()
     if finished:
         print(run.words, end="", flush=True)

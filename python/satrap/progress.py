@@ -1,6 +1,8 @@
 """The progress of a run in a notebook; elsewhere the engine shows it on standard error."""
 import sys
 
+from .job import _engine
+
 
 def is_notebook():
     """Whether this is a kernel of Jupyter, whose standard error is no terminal."""
@@ -10,7 +12,8 @@ def is_notebook():
 
 
 class Progress:
-    """A bar of tqdm while it is entered, or without tqdm one line that is written again. Shows nothing unless `is_shown`."""
+    """A bar of tqdm while it is entered, or without tqdm one line that is written again; of the log warnings alone come
+    between. Shows and changes nothing unless `is_shown`."""
 
     PERCENT = 100
 
@@ -19,6 +22,7 @@ class Progress:
 
     def __enter__(self):
         if self._is_shown:
+            _engine.set_log_level("warning")
             try:
                 from tqdm.auto import tqdm
                 self._bar = tqdm(total=self.PERCENT, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}")
@@ -27,6 +31,8 @@ class Progress:
         return self
 
     def __exit__(self, *error):
+        if self._is_shown:
+            _engine.set_log_level("info")
         if self._bar is not None:
             if error[0] is None:
                 self._bar.update(self.PERCENT - self._bar.n)

@@ -21,6 +21,7 @@
 #include "satrap/app/trained_model.h"
 #include "satrap/core/cpu.h"
 #include "satrap/core/error.h"
+#include "satrap/core/log.h"
 #include "satrap/data/parquet_writer.h"
 #include "satrap/data/schema.h"
 #include "satrap/dense/precision.h"
@@ -191,6 +192,7 @@ void bind_models(nb::module_& m) {
         return std::tuple(outcome->finished, outcome->last_checkpoint);
       });
   m.def("start_run", &start_run);
+  m.def("set_log_level", [](const std::string& word) { set_log_level(parse_log_level(word)); });
   nb::class_<app::TrainedModel>(m, "TrainedModel")
       .def("__init__", &open_model)
       .def_prop_ro("checkpoint", &app::TrainedModel::checkpoint)

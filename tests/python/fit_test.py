@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 import weakref
@@ -84,6 +85,19 @@ class TwoNames(list):
 
     def duplicated(self):
         return ["a"]
+
+
+@contextlib.contextmanager
+def logged():
+    """What comes to the process's standard error while it is entered: a function that reads it."""
+    with tempfile.TemporaryFile() as file:
+        before = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lambda: os.pread(file.fileno(), 10**6, 0).decode()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
 
 
 class FitCase(EngineCase):
@@ -235,15 +249,24 @@ class Fits(FitCase):
             def close(self):
                 shown.append(self.n)
 
+        often = mock.patch.object(sys.modules[satrap.fit.__module__], "BETWEEN_LOOKS_MS", 2)
         modules = {"IPython": kernel, "tqdm": types.ModuleType("tqdm"), "tqdm.auto": types.SimpleNamespace(tqdm=Bar)}
-        with mock.patch.dict(sys.modules, modules):
-            self.fit(self.data, overrides={**OVERRIDES, "train.epochs": 20, "train.early_stopping.patience": 1000})
+        with mock.patch.dict(sys.modules, modules), often, logged() as log:
+            self.fit(self.data, overrides={**OVERRIDES, "train.epochs": 6, "train.early_stopping.patience": 1000})
+            self.assertNotIn("eval at step", log())
         self.assertEqual((shown[0], shown[-1]), (100, 100))
-        self.assertIn("training", shown)
-        with mock.patch.dict(sys.modules, {"IPython": kernel, "tqdm": None, "tqdm.auto": None}), \
+        phases = {"starting", "fitting transforms", "loading", "reading", "training", "evaluating", "saving"}
+        self.assertLessEqual(set(shown[1:-1:2]), phases)
+        self.assertTrue(shown[2:-1:2])
+        for text in shown[2:-1:2]:
+            self.assertRegex(text, r"^step \d+, \d+ examples(, loss [0-9.]+, auc ([0-9.]+|nan))?$")
+        with mock.patch.dict(sys.modules, {"IPython": kernel, "tqdm": None, "tqdm.auto": None}), often, \
                 contextlib.redirect_stderr(io.StringIO()) as lines:
-            self.fit(self.data, run="line", overrides={**OVERRIDES, "train.epochs": 20, "train.early_stopping.patience": 1000})
-        self.assertRegex(lines.getvalue(), r"\r *\d+ %  training  step \d+, \d+ examples.*\n$")
+            self.fit(self.data, run="line", overrides={**OVERRIDES, "train.epochs": 6, "train.early_stopping.patience": 1000})
+        with logged() as log:
+            self.fit(self.data, run="no notebook", overrides=SHORT)
+            self.assertIn("eval at step", log())
+        self.assertRegex(lines.getvalue(), r"\r *\d+ %  [a-z ]+  step \d+, \d+ examples.*\n$")
 
     def test_the_figure(self):
         model = self.fit(self.data, overrides=OVERRIDES)
