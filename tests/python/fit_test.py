@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 
-from engine_case import PACKAGE, SATRAP, EngineCase, satrap
+from engine_case import PACKAGE, SATRAP, SOURCE, EngineCase, satrap
 
 if not (PACKAGE.parent / "lib/libsatrap_arrow.so").is_file():
     print("skipped: this build is without Arrow, which launch/setup.sh parquet installs")
@@ -166,6 +166,17 @@ class Fits(FitCase):
                     self.assertEqual(model.summary[part], wanted[part])
         np.testing.assert_array_equal(model.predict(columns), model.predict(self.data))
         self.assertEqual(os.listdir(self.dir / "dict").count("data.parquet"), 1)
+
+    def test_the_census_data_are_the_same_as_columns(self):
+        path = SOURCE / "datasets/adult/adult.data"
+        rows = [[value.strip() for value in row] for row in csv.reader(path.read_text().splitlines()) if row]
+        columns = {f"c{i}": np.array(values, np.int64 if values[0].isdigit() else object) for i, values in enumerate(zip(*rows))}
+        overrides = {**OVERRIDES, "train.max_steps": 100}
+        of_file, of_columns = (self.fit(data, run=run, label="c14", overrides=overrides).summary
+                               for run, data in (("file", path), ("columns", columns)))
+        self.assertGreater(of_file["eval"]["auc"], 0.85)
+        for part in ("step", "examples", "train", "eval"):
+            self.assertEqual(of_columns[part], of_file[part])
 
     def test_no_torch_is_loaded(self):
         program = f"""if True:
