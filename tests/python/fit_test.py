@@ -201,9 +201,11 @@ class Fits(FitCase):
 
     def test_several_outputs(self):
         rng = np.random.default_rng(3)
-        columns = {"kind": np.array(["a", "b", "c"] * 100, object), "x": rng.integers(0, 9, 300), "clicked": rng.integers(0, 2, 300)}
+        columns = {"kind": np.array(["a", "b", "c"] * 100, object), "x": rng.integers(0, 9, 300),
+                   "clicked": rng.integers(0, 2, 300)}
         model = self.fit(columns, overrides={
-            **SHORT, "model": "ffnn", "data.schema.features": [{"name": "x", "type": "int"}], "data.schema.numeric": [], "data.schema.label": {"column": "kind", "classes": 3, "values": ["a", "b", "c"]}})
+            **SHORT, "model": "ffnn", "data.schema.features": [{"name": "x", "type": "int"}], "data.schema.numeric": [],
+            "data.schema.label": {"column": "kind", "classes": 3, "values": ["a", "b", "c"]}})
         predicted = model.predict(columns)
         self.assertEqual((predicted.shape, model.labels), ((300, 3), ["a", "b", "c"]))
         np.testing.assert_allclose(predicted.sum(1), 1, atol=1e-5)
