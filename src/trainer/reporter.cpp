@@ -10,8 +10,8 @@
 #include "satrap/data/common_files.h"
 #include "satrap/job/label_loss.h"
 #include "satrap/pipeline/stages.h"
-#include "satrap/trainer/run_series.h"
 #include "satrap/trainer/metrics_json.h"
+#include "satrap/trainer/run_series.h"
 #include "src/trainer/run_numbers.h"
 
 namespace satrap::trainer {
