@@ -68,7 +68,7 @@ function(satrap_loaded_library name folder)
 endfunction()
 
 # satrap_python_module(<folder> LINK <target>...): python/satrap in the build folder: the package of the checkout, as links,
-# and beside it its compiled part, _engine, from <folder>/*.cpp. Where Python is 3.12 or newer that is one file for all
+# and beside it its compiled part, _engine, from <folder>/*.cpp, with its types (engine_stub). Where Python is 3.12 or newer that is one file for all
 # later versions too.
 function(satrap_python_module folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
@@ -91,6 +91,7 @@ function(satrap_python_module folder)
   list(FILTER libraries INCLUDE REGEX "^nanobind-static")
   set_target_properties(${libraries} PROPERTIES UNITY_BUILD OFF)
   target_compile_options(${libraries} PRIVATE -w)  # a vendor's
+  nanobind_add_stub(engine_stub MODULE _engine OUTPUT "${package}/_engine.pyi" PYTHON_PATH "${package}" DEPENDS _engine)
 endfunction()
 
 # satrap_embed(<name> <template> <file>...): <template>, a .cpp.in in which @<file>@ is replaced by the text of

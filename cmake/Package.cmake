@@ -76,6 +76,7 @@ endif()
 if(SATRAP_HAVE_PYTHON)  # for the wheel alone, whose folder of the package is the prefix
   set_target_properties(_engine PROPERTIES INSTALL_RPATH "$ORIGIN/${SATRAP_INSTALL_LIBDIR}")
   install(TARGETS _engine LIBRARY DESTINATION . COMPONENT engine EXCLUDE_FROM_ALL)
+  install(FILES "${PROJECT_BINARY_DIR}/python/satrap/_engine.pyi" DESTINATION . COMPONENT engine EXCLUDE_FROM_ALL)
 endif()
 
 # The launcher finds its package beside itself, where bin/satrap-run leads.

@@ -96,7 +96,7 @@ print("steps", trainer.summary["step"])
         python = "cp312-abi3" if sys.version_info >= (3, 12) else "cp311-cp311"
         self.assertRegex(self.wheel.name, rf"^satrap-[0-9.]+-{python}-(many)?linux_\w+\.whl$")
         names = zipfile.ZipFile(self.wheel).namelist()
-        for name in ["satrap/__init__.py", "satrap_run/main.py", "satrap/bin/satrap", "satrap/bin/satrap-ps",
+        for name in ["satrap/__init__.py", "satrap/py.typed", "satrap/_engine.pyi", "satrap_run/main.py", "satrap/bin/satrap", "satrap/bin/satrap-ps",
                      "satrap/lib/satrap/libsatrap_libtorch.so",
                      *(f"satrap/lib/satrap/libsatrap_{name}.so" for name in LIBRARIES)]:
             self.assertIn(name, names)
