@@ -17,7 +17,10 @@ std::unique_ptr<UsedJob> job_of(const std::string& path) {
 
 }  // namespace
 
-TrainedModel::TrainedModel(const std::string& path) : used_(job_of(path)), config_(used_->load()) {}
+TrainedModel::TrainedModel(const std::string& path)
+    : used_(job_of(path)), config_(used_->load({})) {
+  used_->network(config_, {}, "eval");  // throws where a program computes it
+}
 
 TrainedModel::~TrainedModel() = default;
 

@@ -11,6 +11,7 @@
 #include "satrap/core/thread_group.h"
 #include "satrap/job/published_job.h"
 #include "satrap/net/rendezvous.h"
+#include "satrap/trainer/metrics_json.h"
 
 namespace satrap::engine {
 namespace {
@@ -53,7 +54,7 @@ Run::Run(std::vector<std::string> words, std::optional<job::JobConfig> job)
                           .job = job};
     if (job) {
       host.take_evaluation = [this](const trainer::Evaluation& evaluation) {
-        evaluation_ = trainer::json_of(evaluation);
+        evaluation_ = trainer::evaluation_json(evaluation).dump();
       };
     }
     status_ = app::run_command(words, host);

@@ -67,8 +67,6 @@ nlohmann::ordered_json evaluation_json(const Evaluation& e) {
   return json;
 }
 
-std::string json_of(const Evaluation& evaluation) { return evaluation_json(evaluation).dump(); }
-
 nlohmann::ordered_json reliability_json(const Evaluation& e) {
   Json labels = Json::array();
   for (const Evaluation& label : e.labels.empty() ? std::vector{e} : e.labels) {

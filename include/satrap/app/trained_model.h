@@ -21,7 +21,7 @@ struct UsedJob;
 /// evaluation data of the job. One thread at a time.
 class TrainedModel {
  public:
-  /// `path`: as --checkpoint. Throws Error as the commands do.
+  /// `path`: as --checkpoint. Throws Error as the commands do, and for a network of a program.
   explicit TrainedModel(const std::string& path);
   ~TrainedModel();
   TrainedModel(const TrainedModel&) = delete;

@@ -105,9 +105,6 @@ struct Evaluation : Metrics {
   std::string label = {};
 };
 
-/// As it stands in summary.json.
-std::string json_of(const Evaluation& evaluation);
-
 /// Evaluates a checkpoint. Throws Error(kInvalidConfig) if it was trained with a configuration
 /// whose inputs or labels mean something else (check_predictions). `make_network`: as in
 /// TrainOptions.
