@@ -13,7 +13,7 @@ import unittest
 from engine_case import PACKAGE, SATRAP, SOURCE, EngineCase, Net, loss_of, make_trainer, satrap, torch, train
 
 from satrap import commands, job_training, network_file  # noqa: E402
-from trainer_test import built_in_state  # noqa: E402
+from trainer_parity_test import built_in_state  # noqa: E402
 
 # A file that a user may have: engine_case has the net, with dropout and batch normalisation.
 NET = f"""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import unittest
 
+import rank_program
 from engine_case import SATRAP, SOURCE, EngineCase, satrap
 
 PROGRAM = SOURCE / "tests/python/rank_program.py"
@@ -27,7 +28,7 @@ class Ranks(EngineCase):
         done = subprocess.run(
             [sys.executable, SATRAP_RUN, "--bin-dir", pathlib.Path(SATRAP).parent, "--log-dir", self.dir / f"{run}-logs", "--restart-delay",
              "0", *map(str, options), PROGRAM, json.dumps(plain(config or self.config(run))), json.dumps(program)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"})
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
@@ -39,9 +40,7 @@ class Ranks(EngineCase):
         return [self.log(run, f"rank-{rank}").rpartition(" net ")[2].strip() for rank in range(2)]
 
     def test_shards_change_no_bit(self):
-        alone = subprocess.run([sys.executable, PROGRAM, json.dumps(plain(self.config("alone"))), "{}"], capture_output=True,
-                               text=True, timeout=120)
-        self.assertEqual(alone.returncode, 0, alone.stderr)
+        rank_program.train(self.config("alone"), {})
         self.launch("shards", "--ps", 2, "--nproc-per-node", 1)
         self.assertEqual(self.digest("shards"), self.digest("alone"))
 
@@ -91,7 +90,7 @@ trap 'kill $SATRAP_RUN_PID' EXIT
         path = self.dir / "train.csv"
         lines = path.read_text().splitlines()
         path.write_text("\n".join([*lines, lines[1]]) + "\n")
-        self.launch("one", "--ps", 1, "--nproc-per-node", 1, plain=True)
+        rank_program.train(self.config("one"), {"plain": True})
         self.launch("two", "--ps", 1, "--nproc-per-node", 2, plain=True)
         one, two = (satrap.read_metrics(self.dir / run) for run in ("one", "two"))
         self.assertEqual(one["step"][-1], 31)
@@ -114,5 +113,4 @@ trap 'kill $SATRAP_RUN_PID' EXIT
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     unittest.main(verbosity=2)
