@@ -76,6 +76,7 @@ def rank_variables(options, attempt, token, local_rank):
         "TORCHELASTIC_MAX_RESTARTS": options.max_restarts,
         "TORCHELASTIC_USE_AGENT_STORE": False,
         "SATRAP_SHARDS": options.ps,
+        "SATRAP_LOADERS": options.loaders,
     }
     # NCCL, which meets before GPUs exchange anything, listens where it likes, to anybody.
     if options.nnodes == 1 and "NCCL_SOCKET_IFNAME" not in os.environ:

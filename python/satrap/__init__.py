@@ -18,16 +18,14 @@
 import importlib
 
 from .errors import ConfigError, DataError, DivergedError, Error
-from .fields import InputError
-from .metrics import read_metrics
-from .scorer import Scorer
 
 __all__ = ["ConfigError", "DataError", "DivergedError", "Error", "InputError", "Job", "Model", "Scorer", "Trainer", "evaluate",
            "export", "fit", "load", "predict", "read_metrics"]
 __version__ = "0.1.0"
 
 _LOADED_WHEN_USED = {"Job": "job", "Model": "model", "Trainer": "trainer", "evaluate": "commands", "export": "commands",
-                     "fit": "fitting", "load": "model", "predict": "commands"}  # they need more than NumPy
+                     "fit": "fitting", "load": "model", "predict": "commands", "InputError": "fields", "Scorer": "scorer",
+                     "read_metrics": "metrics"}  # NumPy has threads, which must not be there before commands.main
 
 
 def __getattr__(name):

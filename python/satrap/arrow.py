@@ -129,6 +129,11 @@ class Batch:
 
 
 def one_dimension(values, name):
+    if isinstance(values, np.ma.MaskedArray):
+        masks, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[masks] = None
+    if not hasattr(values, "dtype") and (isinstance(values, str) or not hasattr(values, "__len__")):
+        raise DataError(f"column '{name}': must be an array or a list, of one value for each row, got {type(values).__name__}")
     array = np.asarray(values) if hasattr(values, "dtype") else objects(values)
     if array.ndim != 1:
         raise DataError(f"column '{name}': has the shape {list(array.shape)}, and must have one value for each row, [rows]")
@@ -150,8 +155,9 @@ def column_of(array, name):
         return Column(b"b", n, [None, np.packbits(array, bitorder="little")])
     if kind == "M":
         unit = np.datetime_data(array.dtype)[0]
-        array = array if unit in TIMES else array.astype("datetime64[s]")
-        return Column(TIMES[np.datetime_data(array.dtype)[0]], n, [bits(~np.isnat(array)), buffer(array.view(np.int64))])
+        unit = unit if unit in TIMES else "s"
+        array = array.astype(f"datetime64[{unit}]")  # also from a multiple of a unit, and from other bytes
+        return Column(TIMES[unit], n, [bits(~np.isnat(array)), buffer(array.view(np.int64))])
     if kind == "f" and array.dtype.itemsize not in (4, 8):
         array = array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
     if kind not in "iuf":

@@ -78,10 +78,11 @@ def make_folder(run_dir, files):
 
 def make_numbered_folder(parent, name):
     number = 1
+    parent.mkdir(parents=True, exist_ok=True)
     while True:
         folder = parent / (name if number == 1 else f"{name}-{number}")
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
             return folder
         except FileExistsError:
             number += 1

@@ -32,6 +32,14 @@ class Sums:
         self._gradients = [part.view_as(p) for part, p in zip(parts, self._parameters.values())]
         self._changes = [part.view_as(b) for part, b in zip(parts[len(self._gradients):], self._buffers)]
 
+    def check(self, optimizer):
+        """Refuses what it would train apart on each rank."""
+        summed = {id(parameter) for parameter in self._parameters.values()}
+        for group in getattr(optimizer, "param_groups", []):
+            if any(parameter.requires_grad and id(parameter) not in summed for parameter in group["params"]):
+                raise ConfigError("optimizer: has parameters that net did not train when the trainer was made, and ranks do "
+                                  "not sum their gradients: make them part of net, and unfreeze them before")
+
     def write(self, before):
         """This rank's share: what its backward pass has left, and how buffers differ from `before`."""
         has_gradient = [parameter.grad is not None for parameter in self._parameters.values()]
@@ -46,7 +54,7 @@ class Sums:
                 gradient.copy_(parameter.grad)
         with torch.no_grad():
             for buffer, old, change in zip(self._buffers, self._floats(before), self._changes):
-                change.copy_((buffer - old) / self._num_ranks)
+                change.copy_(torch.where(buffer == old, 0.0, (buffer - old) / self._num_ranks))  # also of infinities
 
     def write_nothing(self):
         """The share of a rank without examples."""

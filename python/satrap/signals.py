@@ -1,10 +1,12 @@
 """Ctrl-C and SIGTERM while a run goes on."""
+import os
 import signal
 import threading
 
 
 class StopSignals:
-    """While it is entered, the first SIGINT or SIGTERM calls `stop`; a second one acts as without it.
+    """While it is entered, the first SIGINT or SIGTERM calls `stop`; a second one acts as without it, unless satrap-run has
+    started the process: it may pass on what others have sent already, and itself kills at a second one.
 
     Only in the main thread, and only where the program has no handler of its own.
     """
@@ -31,8 +33,9 @@ class StopSignals:
             signal.signal(number, self.DEFAULTS[number])
 
     def _take(self, number, frame):
-        self.number = number
-        self.__exit__()
+        self.number = self.number or number
+        if os.environ.get("SATRAP_RUN_PID") != str(os.getppid()):
+            self.__exit__()
         self._stop()
 
     def pass_on(self):

@@ -29,7 +29,10 @@ def encode(tree):
         end += len(values)
     if end % UNIT:
         missing = UNIT - end % UNIT
-        header[PADDING] = {"dtype": "U8", "shape": [missing], "data_offsets": [end, end + missing]}
+        name = PADDING
+        while name in header:
+            name += "_"
+        header[name] = {"dtype": "U8", "shape": [missing], "data_offsets": [end, end + missing]}
         parts.append(bytes(missing))
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % UNIT)

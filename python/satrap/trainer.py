@@ -139,7 +139,11 @@ class Trainer:
         if scores is not None:
             batch._write_predictions(scores, "scores")
         self._check_released()
+        if self._sums:
+            self._sums.check(self._optimizer)
         self._optimizer.zero_grad(set_to_none=True)
+        for parameter in self._trained:  # also those that the optimizer does not have
+            parameter.grad = None
         loss_value, norm = self._backward(loss, batch) if len(batch) else (0.0, 0.0)
         if self._sums:
             self._sums.write(self._before) if len(batch) else self._sums.write_nothing()

@@ -109,7 +109,7 @@ int predict(PredictArguments& arguments, const HostProgram& host) {
   check_keep(arguments, config);
   use_data(arguments.data, arguments.used.job, config);
   data::OutputFile out(arguments.out);  // may wait for the reader of a pipe: a signal ends that
-  const cli::StopSignals signals;
+  const cli::StopSignals signals(role_of(host));
   const pipeline::MakeNetwork network = arguments.used.network(config, host, "predict");
   const data::Schema schema = data::resolve_schema(config.data);
   const auto num_outputs = static_cast<std::size_t>(schema.num_outputs());

@@ -199,7 +199,7 @@ int eval(EvalArguments& arguments, const HostProgram& host) {
                 "--importance: reads the rows again, and standard input can be read only once; "
                 "write them to a file");
   }
-  const cli::StopSignals signals;
+  const cli::StopSignals signals(role_of(host));
   const pipeline::MakeNetwork network = used.network(config, host, "eval");
   const trainer::Evaluation result =
       trainer::evaluate(config, used.checkpoint, &signals.stop(), network);

@@ -55,6 +55,7 @@ Launcher Launcher::from_environment() {
 }
 
 StopSignals::StopSignals(Role role, Launcher launcher) : role_(role), launcher_(launcher) {
+  if (role_ == Role::kGuest) return;
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -68,6 +69,7 @@ StopSignals::StopSignals(Role role, Launcher launcher) : role_(role), launcher_(
 }
 
 StopSignals::~StopSignals() {
+  if (role_ == Role::kGuest) return;
   eventfd_write(leave_fd_, 1);
   watcher_.join();
   close(signal_fd_);

@@ -178,7 +178,6 @@ void bind_job(nb::module_& m) {
       .def("losses", &Job::losses)
       .def_prop_ro("num_outputs", [](const Job& job) { return job.shape.num_outputs(); })
       .def_prop_ro("loss_shift", [](const Job& job) { return job.shape.loss_shift; })
-      .def_prop_ro("seed", [](const Job& job) { return job.config.seed; })
       .def_prop_ro("rank", [](const Job& job) { return job.cluster.rank; })
       .def_prop_ro("num_ranks", [](const Job& job) { return job.cluster.num_ranks; })
       .def_prop_ro("has_evaluation", [](const Job& job) { return job.config.data.has_eval(); });

@@ -1,5 +1,8 @@
 #include "satrap/pipeline/load_job.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "satrap/backend/device.h"
 #include "satrap/core/cpu.h"
 #include "satrap/core/error.h"
@@ -31,13 +34,20 @@ void check_model(const job::JobConfig& config) {
                      input_shape(schema, job::embedding_specs(config, schema), config.model));
 }
 
+/// Whether satrap-run has started loaders.
+bool has_loaders() {
+  const char* const number = std::getenv("SATRAP_LOADERS");
+  return number != nullptr && std::string_view(number) != "0";
+}
+
 void require_one_process(const job::ClusterConfig& cluster) {
   if (cluster.num_ranks <= 1 && cluster.num_shards == 0) return;
   throw Error(ErrorCode::kInvalidConfig,
-              concat("a network in Python is trained by one process so far, and the environment "
+              concat("`python -m satrap` trains in one process, and the environment "
                      "of this one says ",
                      cluster.num_ranks, " ranks and ", cluster.num_shards,
-                     " shards; start the program without satrap-run or torchrun"));
+                     " shards; start it without satrap-run or torchrun, or write a loop with "
+                     "satrap.Trainer, which several ranks run (docs/python.md)"));
 }
 
 }  // namespace
@@ -46,8 +56,10 @@ job::JobConfig load_job_of_program(const std::string& path, std::vector<std::str
   overrides.emplace_back("model=python");
   ConfigOrigins origins;
   const job::ClusterConfig cluster = job::ClusterConfig::from_environment();
-  // Shards are started for rows to live on them; whoever wants something else says so.
+  // Shards are started for rows to live on them, and loaders to be read from; whoever wants
+  // something else says so.
   if (cluster.num_shards > 0) overrides.insert(overrides.begin(), "embedding.store=ps");
+  if (has_loaders()) overrides.insert(overrides.begin(), "data.loaders.store=job");
   job::JobConfig config = job::read_job(path, overrides, origins, cluster);
   if (origins.contains("dense_optimizer")) {
     log_info("{}: dense_optimizer is not used: the program has its own",

@@ -62,10 +62,9 @@ class Wheel(WheelTest):
 
     def test_python_has_its_engine_and_says_what_pytorch_would_add(self):
         said = self.python("""
-import time
-start = time.process_time()
+import sys
 import satrap
-print(time.process_time() - start < 0.3, satrap.__file__)
+print(not {"numpy", "torch", "pyarrow", "onnxruntime"} & set(sys.modules), satrap.__file__)
 job = satrap.Job({"run_dir": "run", "data": {"schema": "criteo", "train": {"path": "rows.tsv"}}})
 print(job.numeric_width, len(job.features))
 try:
@@ -73,8 +72,8 @@ try:
 except ImportError as error:
     print(error)
 """)
-        fast, counts, message = said.splitlines()
-        self.assertEqual(fast, f"True {self.packages}/satrap/__init__.py")
+        is_light, counts, message = said.splitlines()
+        self.assertEqual(is_light, f"True {self.packages}/satrap/__init__.py")
         self.assertEqual(counts, "13 26")
         self.assertRegex(message, r"^satrap\.Trainer trains networks of PyTorch, .*pip install 'torch>=2\.11'")
 

@@ -318,6 +318,8 @@ class Refusals(FitCase):
         self.refused({"a": np.zeros(0), "clicked": np.zeros(0)}, "there are no rows")
         self.refused({"a": np.zeros(3), "b": np.zeros(2)}, "differ in length", "'a' 3", "'b' 2")
         self.refused({"a": np.zeros((3, 2))}, "'a'", "[3, 2]")
+        for value in (0.5, "text", (number for number in range(3))):
+            self.refused({"a": value}, "'a'", "must be an array or a list")
         self.refused({1: [1], "1": [2]}, "same name")
         self.refused({"a": [1, "x"]}, "'a'", "several types", "int, text")
         self.refused({"a": [2**70]}, "'a'", "64 bits")
@@ -415,6 +417,16 @@ class Written(EngineCase):
         got["day"] = [None if time is None else time.date() for time in got["day"]]
         wanted["time"], got["time"] = [day, None, day], [None if time is None else np.datetime64(time, "D") for time in got["time"]]
         self.assertEqual(got, wanted)
+
+    @unittest.skipUnless(pa, "pyarrow is not installed")
+    def test_masks_and_units_of_numpy(self):
+        second = np.datetime64("1970-01-01T00:00:01", "s")
+        columns = {"masked": np.ma.array([1, 2, 3], mask=[0, 1, 0]), "tens": np.array([second, "NaT", second], "M8[10ms]"),
+                   "swapped": np.array([second, "NaT", second], ">M8[ms]")}
+        got = self.written(columns).to_pydict()
+        self.assertEqual(got["masked"], [1, None, 3])
+        for name in ("tens", "swapped"):
+            self.assertEqual([None if time is None else np.datetime64(time) for time in got[name]], [second, None, second])
 
     def test_a_file_that_cannot_be_written(self):
         self.assert_refused(satrap.Error, lambda: write_rows({"a": [1]}, self.dir / "nowhere/rows.parquet"), "nowhere",

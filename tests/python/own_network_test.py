@@ -75,7 +75,8 @@ class OwnNetworkCase(EngineCase):
         return path
 
     def program(self, *words, **options):
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+        # NumPy has threads, and PyTorch the one that its bits are of.
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "2"}
         return subprocess.Popen([sys.executable, *options.get("interpreter", ["-m", "satrap"]), *map(str, words)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 

@@ -1,5 +1,6 @@
 """satrap.Trainer on several ranks and with parameter-server shards."""
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -7,7 +8,8 @@ import sys
 import unittest
 
 import rank_program
-from engine_case import SATRAP, SOURCE, EngineCase, satrap
+from engine_case import SATRAP, SOURCE, EngineCase, satrap, torch
+from satrap.ranks import Sums
 
 PROGRAM = SOURCE / "tests/python/rank_program.py"
 SATRAP_RUN = SOURCE / "launch/satrap-run"
@@ -110,6 +112,75 @@ trap 'kill $SATRAP_RUN_PID' EXIT
         said = self.log("wider", "rank-1")
         self.assertIn("rank 1 takes over what rank 0 has: net does not fit", said)
         self.assertIn("layers.0.bias", said)
+
+
+class SumsOfTwoRanks(unittest.TestCase):
+    """Without processes: what two ranks write is added, as the engine does."""
+
+    class Memory:
+        def __init__(self, size):
+            self.values = torch.full((size,), 7.0)
+
+        def summed(self, owner):
+            return self.values
+
+    def ranks(self, make):
+        nets = [make() for _ in range(2)]
+        sums = [Sums(net, 2) for net in nets]
+        memories = [self.Memory(part.size) for part in sums]
+        for part, memory in zip(sums, memories):
+            part.open(memory)
+        return nets, sums, memories
+
+    def exchange(self, memories):
+        total = memories[0].values + memories[1].values
+        for memory in memories:
+            memory.values.copy_(total)
+
+    def test_gradients_are_added_and_buffers_change_by_the_mean(self):
+        def make():
+            net = torch.nn.Linear(3, 1)
+            net.register_buffer("mean", torch.tensor([1.0, 5.0]))
+            net.register_buffer("mask", torch.tensor([0.0, -math.inf, math.inf]))
+            net.register_buffer("count", torch.tensor(4))
+            return net
+        nets, sums, memories = self.ranks(make)
+        befores = [[buffer.clone() for buffer in net.buffers()] for net in nets]
+        for number, net in enumerate(nets):
+            net.weight.grad = torch.full((1, 3), number + 1.0)  # no rank has one of the bias
+            net.mean += torch.tensor([number, 2.0])
+            sums[number].write(befores[number])
+        self.exchange(memories)
+        for net, part, before in zip(nets, sums, befores):
+            norm = part.read(before)
+            self.assertEqual(net.weight.grad.tolist(), [[3.0, 3.0, 3.0]])
+            self.assertIsNone(net.bias.grad)
+            self.assertAlmostEqual(norm, math.sqrt(27), places=5)
+            self.assertEqual(net.mean.tolist(), [1.5, 7.0])
+            self.assertEqual(net.mask.tolist(), [0.0, -math.inf, math.inf])
+            self.assertEqual(net.count.item(), 4)
+
+    def test_a_rank_without_rows_adds_nothing(self):
+        nets, sums, memories = self.ranks(lambda: torch.nn.Linear(2, 1))
+        nets[0].weight.grad, nets[0].bias.grad = torch.ones(1, 2), torch.ones(1)
+        sums[0].write([])
+        sums[1].write_nothing()
+        self.exchange(memories)
+        sums[1].read([])
+        self.assertEqual(nets[1].weight.grad.tolist(), [[1.0, 1.0]])
+
+    def test_what_ranks_cannot_sum_is_refused(self):
+        net = torch.nn.Linear(2, 1)
+        sums = Sums(net, 2)
+        sums.check(torch.optim.SGD(net.parameters(), lr=1))
+        with self.assertRaisesRegex(satrap.ConfigError, "make them part of net"):
+            sums.check(torch.optim.SGD([*net.parameters(), torch.nn.Parameter(torch.ones(1))], lr=1))
+        table = torch.nn.Embedding(3, 2, sparse=True)
+        sums = Sums(table, 2)
+        sums.open(self.Memory(sums.size))
+        table(torch.tensor([1])).sum().backward()
+        with self.assertRaisesRegex(satrap.Error, "'weight' has a sparse gradient"):
+            sums.write([])
 
 
 if __name__ == "__main__":

@@ -129,6 +129,15 @@ class NonFinite(EngineCase):
         digest_after("rows", lambda loss, batch: loss + (batch.pooled.sum() * 0 + 1e38) * 1e38)
         digest_after("gradient", lambda loss, batch: loss + torch.sqrt(batch.pooled.sum() * 0))
 
+    def test_gradients_of_what_the_optimizer_does_not_have_do_not_stay(self):
+        job = self.job(overrides={"train.max_steps": 4})
+        net = Net(job)
+        last = list(net.layers)[-1]
+        trainer = satrap.Trainer(job, net, torch.optim.SGD(last.parameters(), lr=0.1))
+        for batch in trainer:
+            trainer.step(loss_of(net(batch), batch) * (float("nan") if batch.step == 2 else 1))
+        self.assertEqual(trainer.summary["nonfinite_steps"], 1)
+
     def test_too_many_end_the_run(self):
         job = self.job(overrides={"train.max_nonfinite_steps": 2})
         trainer, net, _ = make_trainer(job)

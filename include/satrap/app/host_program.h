@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "satrap/cli/stop_signals.h"
 #include "satrap/job/job_config.h"
 #include "satrap/pipeline/model.h"
 #include "satrap/trainer/trainer.h"
@@ -23,6 +24,11 @@ struct HostProgram {
   /// Gets an evaluation, which is else printed.
   std::function<void(const trainer::Evaluation&)> take_evaluation = {};
 };
+
+/// Who takes SIGINT and SIGTERM during a command: of one that a program calls as a function, it.
+inline cli::StopSignals::Role role_of(const HostProgram& host) {
+  return host.job ? cli::StopSignals::Role::kGuest : cli::StopSignals::Role::kWorker;
+}
 
 /// The network of a job if it is not satrap's own, else nothing. Throws Error(kInvalidConfig) if no
 /// program computes it; `command` are the words that would run it elsewhere: "train clicks.yaml".

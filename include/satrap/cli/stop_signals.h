@@ -31,7 +31,7 @@ struct Launcher {
 /// in a signal handler. Threads started later inherit the blocking: create it before any of them.
 class StopSignals {
  public:
-  enum class Role { kWorker, kServer };
+  enum class Role { kWorker, kServer, kGuest };  // kGuest: the program around it takes signals
   static constexpr std::chrono::seconds kServerGrace{10};
 
   explicit StopSignals(Role role = Role::kWorker, Launcher launcher = Launcher::from_environment());
