@@ -134,7 +134,7 @@ def train(args, mode, settings, run_dir):
 
 def run_ranks(args, command, found, network):
     options = types.SimpleNamespace(node_rank=0, nnodes=1, nproc=args.ranks, world_size=args.ranks,
-                                    max_restarts=0, ps=SHARDS, interface="link0")
+                                    max_restarts=0, ps=SHARDS, loaders=0, interface="link0")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     attempt = Attempt(0, secrets.token_hex(4), found["SATRAP_STORE"], "127.0.0.1", port)

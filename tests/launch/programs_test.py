@@ -29,6 +29,10 @@ class Programs(LauncherTest):
         self.assertEqual(self.started("shard-1")["argv"], ["--shard", "1", "--shards", "2"])
         self.assertEqual(self.diary(event="asked"), [])  # nobody knows its job yet
 
+    def test_it_knows_that_loaders_read_for_it(self):
+        self.run_job("--loaders", 1, self.program)
+        self.assertEqual(self.started("rank-0")["env"]["SATRAP_LOADERS"], "1")
+
     def test_by_default_it_is_one_rank_without_shards(self):
         self.run_job(self.program)
         self.assertEqual({e["who"] for e in self.diary(event="started")}, {"rank-0"})

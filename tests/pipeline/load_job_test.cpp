@@ -58,12 +58,39 @@ TEST_F(LoadJob, AProgramsNetworkTakesThePlaceOfModelAndDenseOptimizer) {
   EXPECT_FALSE(config.is_on_gpu());
 }
 
+/// A variable of the environment, while it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+TEST_F(LoadJob, AProgramBesideLoadersReadsFromThem) {
+  const Variable loaders("SATRAP_LOADERS", "2");
+  try {
+    load_job_of_program(path_, {});
+    FAIL();
+  } catch (const Error& error) {  // this job has nothing to read
+    EXPECT_THAT(error.what(), HasSubstr("data.loaders.store=job"));
+  }
+  EXPECT_FALSE(load_job_of_program(path_, {"data.loaders.store="}).data.loaders.is_on());
+  const Variable none("SATRAP_LOADERS", "0");
+  EXPECT_FALSE(load_job_of_program(path_, {}).data.loaders.is_on());
+}
+
 TEST_F(LoadJob, AProgramBesideShardsHasItsRowsThere) {
-  ::setenv("SATRAP_SHARDS", "2", 1);
+  const Variable shards("SATRAP_SHARDS", "2");
   EXPECT_EQ(load_job_of_program(path_, {}).embedding.store, job::StoreKind::kPs);
   EXPECT_EQ(load_job_of_program(path_, {"embedding.store=embedded"}).embedding.store,
             job::StoreKind::kEmbedded);
-  ::unsetenv("SATRAP_SHARDS");
+}
+
+TEST_F(LoadJob, AProgramAloneHasItsRowsInItsProcess) {
   EXPECT_EQ(load_job_of_program(path_, {}).embedding.store, job::StoreKind::kEmbedded);
 }
 

