@@ -1,5 +1,7 @@
 #include "src/cli/shard.h"
 
+#include <memory>
+
 #include "satrap/core/error.h"
 #include "satrap/core/log.h"
 #include "satrap/core/resource.h"
@@ -18,13 +20,10 @@ job::JobConfig read_job(const std::string& config, const std::vector<std::string
   return job::read_job(config, overrides, origins);
 }
 
-job::JobConfig published_job(const ShardOptions& options) {
-  const auto store = net::open_rendezvous(
-      options.cluster.store, options.cluster.token,
-      net::Deadline::after_ms(job::ClusterOptions().timeout_ms()).unless(*options.stop));
-  log_info("shard {} of {} waits for rank 0 to say what its tables are", options.shard,
-           options.num_shards);
-  return job::wait_for_job(*store, *options.stop);
+std::shared_ptr<net::Rendezvous> open_store(const ShardOptions& options,
+                                            const job::ClusterOptions& cluster) {
+  return net::open_rendezvous(options.cluster.store, options.cluster.token,
+                              net::Deadline::after_ms(cluster.timeout_ms()).unless(*options.stop));
 }
 
 }  // namespace
@@ -41,16 +40,23 @@ void serve_shard(const std::string& config,
                 "environment: SATRAP_STORE, where the processes of the job meet, is not set; "
                 "satrap-run sets it");
   }
-  const job::JobConfig job = config.empty() ? published_job(options) : read_job(config, overrides);
+  job::JobConfig job;
+  std::shared_ptr<net::Rendezvous> store;
+  if (config.empty()) {
+    store = open_store(options, {});
+    log_info("shard {} of {} waits for rank 0 to say what its tables are", options.shard,
+             options.num_shards);
+    job = job::wait_for_job(*store, *options.stop);
+  } else {
+    job = read_job(config, overrides);
+    store = open_store(options, job.cluster);
+  }
   const job::EmbeddingSpecs specs = job::embedding_specs(job, data::resolve_schema(job.data));
 
   const net::Endpoint endpoint({.interface = options.cluster.interface,
                                 .token = options.cluster.token,
                                 .heartbeat_interval_ms = job.cluster.heartbeat_ms() / 10 + 1,
                                 .heartbeat_timeout_ms = job.cluster.heartbeat_ms()});
-  const auto store =
-      net::open_rendezvous(options.cluster.store, options.cluster.token,
-                           net::Deadline::after_ms(job.cluster.timeout_ms()).unless(*options.stop));
   const std::int64_t num_workers = options.num_workers > 0 ? options.num_workers : num_cpus();
   const ps::ShardServer server(
       endpoint, *store, specs.tables, specs.seed,
