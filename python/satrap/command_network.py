@@ -8,13 +8,26 @@ from .network_file import make_network
 from .trainer import Kind, Trainer, decoded, load_part
 
 
+class NoOptimizer:
+    """Stands for that of a net which is not trained, and may be without parameters."""
+
+    def step(self):
+        raise AssertionError("a step of a net that is not trained")
+
+    zero_grad = load_state_dict = step
+
+    def state_dict(self):
+        return {}
+
+
 class CommandNetwork(Trainer):
     """Answers the calls of a command: its steps, by the loss and the optimizer of the job, its evaluations, its
     checkpoints and its export. Without an optimizer it takes no step, and of checkpoints only the net."""
 
     def __init__(self, run, job, net, optimizer=None, predict=None):
-        super().__init__(job, net, optimizer or torch.optim.SGD(net.parameters(), lr=0.0), predict=predict)
-        self._run, self._trains = run, optimizer is not None
+        self._trains = optimizer is not None
+        super().__init__(job, net, optimizer or NoOptimizer(), predict=predict)
+        self._run = run
         self.num_parameters = sum(map(torch.Tensor.numel, self._trained))
 
     def serve(self):
@@ -26,6 +39,10 @@ class CommandNetwork(Trainer):
             check_logits(self._job, logits, len(self._batch), "net")
             set_learning_rate(self._job, self._optimizer, self._batch.step)
             self.step(loss_of(self._job, logits, self._batch), scores=logits)
+
+    def _require_trained(self):
+        if self._trains:
+            super()._require_trained()
 
     def _serve(self, call):
         if call.kind == Kind.EXPORT:

@@ -113,6 +113,9 @@ def use(command, job, net, checkpoint, predict, accept_changed_config, options):
     """Runs a command with a checkpoint of a net. Returns its run."""
     if not isinstance(job, Job):
         raise ConfigError(f"job: must be a satrap.Job, got {type(job).__name__}")
+    torch = importlib.import_module("torch")
+    if not isinstance(net, torch.nn.Module):
+        raise ConfigError(f"net: must be a torch.nn.Module, got {net if isinstance(net, type) else type(net).__name__}")
     words = [command, f"--checkpoint={os.fspath(checkpoint or job.run_dir)}", *options]
     run = _engine.Run(words + ["--accept-changed-config"] * bool(accept_changed_config), job._engine)
     network = importlib.import_module(".command_network", __package__)

@@ -61,12 +61,17 @@ class Trainer:
         self._sums = Sums(net, job.num_ranks) if job.num_ranks > 1 else None
         self._trained = [parameter for parameter in net.parameters() if parameter.requires_grad]
         self._accumulates, self._accumulator = accumulate > 1, Accumulator(self._trained, accumulate)
+        self._require_trained()
         self._buffers = list(net.buffers())
         self._run = self._batch = self._call = self._kept = None
         self._failure = ""  # why the state is not to be saved
         self._pid = os.getpid()
         self.finished = False       # nothing is left to train on
         self.last_checkpoint = ""   # the newest one, once the run has ended
+
+    def _require_trained(self):
+        if not self._trained:
+            raise ConfigError("net: must be a module with parameters to train, got none")
 
     @property
     def run_dir(self):
@@ -338,8 +343,6 @@ def check_parts(job, net, optimizer, state):
     for name, parameter in net.named_parameters():
         require(parameter.device.type == "cpu", f"net: parameter '{name}'", "on the CPU, where nets are trained so far",
                 parameter.device)
-    require(any(parameter.requires_grad for parameter in net.parameters()), "net", "a module with parameters to train",
-            "none")
 
 
 def check_loss(loss, batch):

@@ -92,7 +92,6 @@ struct Job {
     return words;
   }
 
-  job::ClusterConfig cluster = job::ClusterConfig::from_environment();
   /// The word of dense_optimizer.type, and all numbers by name.
   std::tuple<std::string, std::map<std::string, double>> dense_optimizer() const {
     const job::DenseOptimizerConfig& optimizer = config.dense_optimizer;
@@ -111,6 +110,7 @@ struct Job {
     return config.dense_optimizer.lr * config.dense_optimizer.schedule.factor(step);
   }
 
+  job::ClusterConfig cluster = job::ClusterConfig::from_environment();
   job::JobConfig config;
   data::Schema schema;
   job::EmbeddingSpecs specs;
