@@ -1,4 +1,5 @@
 """Shared by the tests of satrap.Job and satrap.Trainer: the package of the build, small data, digests of checkpoints."""
+import importlib
 import os
 import pathlib
 import random
@@ -113,3 +114,11 @@ def train(trainer, net, steps=None, schedule=None):
         if len(losses) == steps:
             break
     return losses
+
+
+def run_command(*words):
+    """A command in this process. Returns its exit status, raises its error."""
+    commands = importlib.import_module("satrap.commands")
+    run = commands._engine.Run([str(word) for word in words], None)
+    commands.serve(run, lambda run: commands.network_of_job(run, trains=words[0] == "train"))
+    return run.status

@@ -3,7 +3,6 @@ import csv
 import json
 import math
 import os
-import pathlib
 import random
 import re
 import signal
@@ -11,10 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from engine_case import PACKAGE, SATRAP, SOURCE, EngineCase, Net, loss_of, make_trainer, satrap, torch, train
-
-from satrap import commands, job_training, network_file  # noqa: E402
-from trainer_parity_test import built_in_state  # noqa: E402
+from engine_case import PACKAGE, SATRAP, SOURCE, EngineCase, Net, loss_of, make_trainer, run_command, satrap, torch, train
 
 # A file that a user may have: engine_case has the net, with dropout and batch normalisation.
 NET = f"""
@@ -56,13 +52,6 @@ def nothing_to_train(job):
 """
 
 
-def run_command(*words):
-    """A command in this process. Returns its exit status, raises its error."""
-    run = satrap.commands._engine.Run([str(word) for word in words], None)
-    commands.serve(run, lambda run: commands.network_of_job(run, trains=words[0] == "train"))
-    return run.status
-
-
 class OwnNetworkCase(EngineCase):
     def setUp(self):
         super().setUp()
@@ -80,135 +69,6 @@ class OwnNetworkCase(EngineCase):
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "2"}
         return subprocess.Popen([sys.executable, *options.get("interpreter", ["-m", "satrap"]), *map(str, words)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-
-
-class Parity(EngineCase):
-    """DLRM that model.path names, satrap's own, and a loop, on the Adult census data."""
-
-    STEPS = 200
-
-    def setUp(self):
-        super().setUp()
-        adult = SOURCE / "datasets/adult"
-        self.job_file = self.dir / "adult.yaml"
-        self.job_file.write_text(f"""\
-run_dir: {self.dir}/run
-seed: 1
-device: cpu
-data: {{schema: {adult}/schema.yaml, train: {{path: {adult}/adult.data}}, batch_size: 128}}
-tables: {{default: {{dim: 16, optimizer: {{type: adagrad, lr: 0.015}}, init: {{type: uniform, scale: 0.01}}}}}}
-model: {{type: dlrm, bottom: [32, 16], top: [32]}}
-train: {{mode: sync, deterministic: true, precision: fp32, metric_window: 128, report_every: 1 steps,
-        start_from_average: false}}
-checkpoint: {{every: never}}
-""")
-        self.built_in("initial", "train.max_steps=1", "dense_optimizer={type: sgd, lr: 1e-30}")  # it changes nothing
-        torch.save(list(built_in_state(self.dir / "initial").values()), self.dir / "initial.pt")
-        (self.dir / "net.py").write_text(f"""
-import sys
-import torch
-sys.path.insert(0, {str(SOURCE / "python/examples")!r})
-import dlrm
-
-def net(job):
-    net = dlrm.Dlrm(job, bottom=(32,), top=(32,))
-    with torch.no_grad():
-        for parameter, value in zip(net.parameters(), torch.load({str(self.dir / "initial.pt")!r}), strict=True):
-            parameter.copy_(value)
-    return net
-""")
-        self.own = f"model={{type: python, path: {self.dir}/net.py:net}}"
-
-    def built_in(self, run, *overrides):
-        done = subprocess.run([SATRAP, "train", self.job_file, f"run_dir={self.dir / run}", *overrides], capture_output=True,
-                              text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
-    def losses(self, run):
-        return satrap.read_metrics(self.dir / run)["train.loss"]
-
-    def difference(self, run, other):
-        """The largest of the losses of two runs of as many steps."""
-        self.assertEqual(len(self.losses(run)), len(self.losses(other)))
-        return max(abs(a - b) for a, b in zip(self.losses(run), self.losses(other)))
-
-    def test_200_losses_are_those_of_a_loop_and_of_the_built_in_network(self):
-        optimizer = ("dense_optimizer={type: adamw, lr: 0.002, weight_decay: 0.05, beta1: 0.8, clip_norm: 0.5, "
-                     "schedule: {warmup_steps: 20, decay: cosine, decay_steps: 150, min_factor: 0.1}}")
-        steps = f"train.max_steps={self.STEPS}"
-        self.built_in("built_in", steps, optimizer)
-        self.assertEqual(run_command("train", self.job_file, f"run_dir={self.dir / 'own'}", steps, optimizer, self.own), 0)
-
-        job = satrap.Job(self.job_file, {"run_dir": self.dir / "loop", "train.max_steps": self.STEPS})
-        net = network_file.make_network(job, f"{self.dir}/net.py:net")
-        adamw = torch.optim.AdamW(net.parameters(), lr=0.002, weight_decay=0.05, betas=(0.8, 0.999))
-        adamw.register_step_pre_hook(lambda *_: self.clip(net, 0.5))
-        trainer = satrap.Trainer(job, net, adamw)
-        for batch in trainer:
-            after = min((batch.step - 20) / 150, 1)
-            factor = batch.step / 20 if batch.step < 20 else max(0.1, (1 + math.cos(math.pi * after)) / 2)
-            adamw.param_groups[0]["lr"] = 0.002 * factor
-            logits = net(batch)
-            losses = torch.nn.functional.binary_cross_entropy_with_logits(logits, batch.labels, batch.weight, reduction="sum")
-            trainer.step(losses / len(batch), scores=logits)
-
-        of_loop, of_built_in = self.difference("own", "loop"), self.difference("own", "built_in")
-        print(f"largest difference of {self.STEPS} losses: {of_loop:.2e} of a loop, {of_built_in:.2e} of the built-in network",
-              file=sys.stderr)
-        self.assertLess(of_loop, 1e-6)
-        self.assertLess(of_built_in, 1e-5)
-        self.assertLess(self.losses("own")[-1], 0.8 * self.losses("own")[0])  # it has learned
-
-    @staticmethod
-    def clip(net, most):
-        norm = math.sqrt(sum(float((parameter.grad ** 2).sum()) for parameter in net.parameters()))
-        for parameter in net.parameters():
-            parameter.grad.mul_(min(1.0, most / (norm + 1e-6)))
-
-    def test_every_optimizer_is_that_of_the_built_in_network(self):
-        for number, optimizer in enumerate(("{type: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001}",
-                                            "{type: adagrad, lr: 0.02, initial_accumulator: 0.1, eps: 1e-6}",
-                                            "{type: adam, lr: 0.002, beta2: 0.99, eps: 1e-5, weight_decay: 0.01, "
-                                            "schedule: {decay: exponential, decay_steps: 10}}")):
-            with self.subTest(optimizer):
-                words = ["train.max_steps=30", f"dense_optimizer={optimizer}"]
-                self.built_in(f"built_in{number}", *words)
-                run_command("train", self.job_file, f"run_dir={self.dir}/own{number}", self.own, *words)
-                self.assertLess(self.difference(f"own{number}", f"built_in{number}"), 1e-5)
-        self.assertGreater(self.difference("own0", "built_in1"), 1e-3)
-
-
-class Losses(unittest.TestCase):
-    def test_a_loss_is_the_weighted_sum_by_the_number_of_rows(self):
-        class Some:
-            losses, num_outputs, loss_shift = ["bce", "mse"], 2, 0.25
-
-            def __len__(self):
-                return len(self.labels)
-
-        generator = torch.Generator().manual_seed(4)
-        for rows in (1, 2, 50):
-            both = Some()
-            both.labels = torch.randint(0, 2, (rows, 2), generator=generator).float()
-            both.weight = torch.rand(rows, 2, generator=generator)
-            both.weight[0, 0] = 0.0
-            logits = torch.randn(rows, 2, generator=generator)
-            wanted = 0.0
-            for z, y, w in zip(logits.tolist(), both.labels.tolist(), both.weight.tolist()):
-                p = 1 / (1 + math.exp(-(z[0] + 0.25)))
-                wanted -= w[0] * math.log(p if y[0] == 1 else 1 - p)
-                wanted += w[1] * (z[1] - y[1]) ** 2
-            self.assertAlmostEqual(float(job_training.loss_of(both, logits, both)), wanted / rows, places=5)
-
-            classes = Some()
-            classes.losses, classes.num_outputs = ["softmax"], 3
-            classes.labels = torch.randint(0, 3, (rows, 1), generator=generator).float()
-            classes.weight = torch.rand(rows, 1, generator=generator)
-            logits = torch.randn(rows, 3, generator=generator)
-            wanted = 0.0
-            for z, y, w in zip(logits.tolist(), classes.labels.tolist(), classes.weight.tolist()):
-                wanted += w[0] * (math.log(sum(map(math.exp, z))) - z[int(y[0])])
-            self.assertAlmostEqual(float(job_training.loss_of(classes, logits, classes)), wanted / rows, places=5)
 
 
 def predictions(path):
@@ -263,6 +123,7 @@ class Use(OwnNetworkCase):
         self.assertEqual(satrap.evaluate(job, net), summary["eval"])
         self.assertTrue(torch.equal(net.layers[0].weight, tensors["layers.0.weight"]))
         self.assertTrue(net.training)
+        self.assertEqual(satrap.evaluate(job, Net(job).requires_grad_(False)), summary["eval"])
 
     def test_functions_use_what_a_loop_has_trained(self):
         job = self.job(overrides={"train.epochs": 2})
@@ -440,6 +301,8 @@ class Errors(OwnNetworkCase):
         self.assert_refused(satrap.Error, lambda: satrap.evaluate(job, net, predict=lambda batch: batch.numeric[:, 0][:3]),
                             "predict: has the shape [3]")
         self.assert_refused(satrap.ConfigError, lambda: satrap.evaluate("job.yaml", net), "must be a satrap.Job, got str")
+        for wrong in (torch.nn.Linear, 5):
+            self.assert_refused(satrap.ConfigError, lambda: satrap.evaluate(job, wrong), "net: must be a torch.nn.Module, got")
         self.assert_refused(satrap.Error, lambda: satrap.evaluate(job, net, checkpoint=self.dir / "none"), "none")
 
         def raising(batch):

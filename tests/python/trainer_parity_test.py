@@ -1,53 +1,20 @@
-"""satrap.Trainer: losses of the built-in network, the same bits of equal runs, gradients."""
-import json
+"""Networks in Python: losses of the built-in network, of a loop and of a job that names them; the same bits of equal runs,
+gradients."""
 import math
-import subprocess
 import sys
 import unittest
 
-from engine_case import SATRAP, SOURCE, EngineCase, Net, loss_of, make_trainer, satrap, torch, train
+from adult_case import AdultCase, built_in_state
+from engine_case import SOURCE, EngineCase, Net, loss_of, make_trainer, run_command, satrap, torch, train
+
+from satrap import job_training, network_file  # noqa: E402
 
 sys.path.insert(0, str(SOURCE / "python/examples"))
 import dlrm  # noqa: E402
 
 
-def built_in_state(run):
-    """The dense tensors of a checkpoint of satrap's own network, by name."""
-    checkpoint, = (run / "checkpoints").iterdir()
-    values = torch.frombuffer(bytearray((checkpoint / "dense.bin").read_bytes()), dtype=torch.float32)
-    tensors = {}
-    for about in json.loads((checkpoint / "manifest.json").read_text())["dense"]:
-        count = math.prod(about["shape"])
-        tensors[about["name"]], values = values[:count].reshape(about["shape"]), values[count:]
-    return tensors
-
-
-class Parity(EngineCase):
-    """DLRM in Python against satrap's own, on the Adult census data."""
-
-    STEPS = 200
-
-    def setUp(self):
-        super().setUp()
-        self.job_file = self.dir / "adult.yaml"
-        adult = SOURCE / "datasets/adult"
-        self.job_file.write_text(f"""\
-run_dir: {self.dir}/run
-seed: 1
-device: cpu
-data: {{schema: {adult}/schema.yaml, train: {{path: {adult}/adult.data}}, batch_size: 128}}
-tables: {{default: {{dim: 16, optimizer: {{type: adagrad, lr: 0.015}}, init: {{type: uniform, scale: 0.01}}}}}}
-model: {{type: dlrm, bottom: [32, 16], top: [32]}}
-dense_optimizer: {{type: adam, lr: 0.001}}
-train: {{mode: sync, deterministic: true, precision: fp32, metric_window: 128, report_every: 1 steps,
-        start_from_average: false}}
-checkpoint: {{every: never}}
-""")
-
-    def built_in(self, run, *overrides):
-        done = subprocess.run([SATRAP, "train", self.job_file, f"run_dir={self.dir / run}", *overrides], capture_output=True,
-                              text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
+class Parity(AdultCase):
+    """DLRM in Python against satrap's own."""
 
     def test_200_losses_are_those_of_the_built_in_network(self):
         # A step that is too small to change anything leaves the initial values in its checkpoint.
@@ -73,6 +40,115 @@ checkpoint: {{every: never}}
         self.assertLess(largest, 1e-5)
         self.assertLess(max(abs(a - b) for a, b in zip(losses, reported)), 1e-6)
         self.assertLess(wanted[-1], 0.8 * wanted[0])  # it has learned
+
+
+class NamedByTheJob(AdultCase):
+    """DLRM that model.path names, satrap's own, and a loop."""
+
+    def setUp(self):
+        super().setUp()
+        self.built_in("initial", "train.max_steps=1", "dense_optimizer={type: sgd, lr: 1e-30}")  # it changes nothing
+        torch.save(list(built_in_state(self.dir / "initial").values()), self.dir / "initial.pt")
+        (self.dir / "net.py").write_text(f"""
+import sys
+import torch
+sys.path.insert(0, {str(SOURCE / "python/examples")!r})
+import dlrm
+
+def net(job):
+    net = dlrm.Dlrm(job, bottom=(32,), top=(32,))
+    with torch.no_grad():
+        for parameter, value in zip(net.parameters(), torch.load({str(self.dir / "initial.pt")!r}), strict=True):
+            parameter.copy_(value)
+    return net
+""")
+        self.own = f"model={{type: python, path: {self.dir}/net.py:net}}"
+
+    def losses(self, run):
+        return satrap.read_metrics(self.dir / run)["train.loss"]
+
+    def difference(self, run, other):
+        """The largest of the losses of two runs of as many steps."""
+        self.assertEqual(len(self.losses(run)), len(self.losses(other)))
+        return max(abs(a - b) for a, b in zip(self.losses(run), self.losses(other)))
+
+    def test_200_losses_are_those_of_a_loop_and_of_the_built_in_network(self):
+        optimizer = ("dense_optimizer={type: adamw, lr: 0.002, weight_decay: 0.05, beta1: 0.8, clip_norm: 0.5, "
+                     "schedule: {warmup_steps: 20, decay: cosine, decay_steps: 150, min_factor: 0.1}}")
+        steps = f"train.max_steps={self.STEPS}"
+        self.built_in("built_in", steps, optimizer)
+        self.assertEqual(run_command("train", self.job_file, f"run_dir={self.dir / 'own'}", steps, optimizer, self.own), 0)
+
+        job = satrap.Job(self.job_file, {"run_dir": self.dir / "loop", "train.max_steps": self.STEPS})
+        net = network_file.make_network(job, f"{self.dir}/net.py:net")
+        adamw = torch.optim.AdamW(net.parameters(), lr=0.002, weight_decay=0.05, betas=(0.8, 0.999))
+        adamw.register_step_pre_hook(lambda *_: self.clip(net, 0.5))
+        trainer = satrap.Trainer(job, net, adamw)
+        for batch in trainer:
+            after = min((batch.step - 20) / 150, 1)
+            factor = batch.step / 20 if batch.step < 20 else max(0.1, (1 + math.cos(math.pi * after)) / 2)
+            adamw.param_groups[0]["lr"] = 0.002 * factor
+            logits = net(batch)
+            losses = torch.nn.functional.binary_cross_entropy_with_logits(logits, batch.labels, batch.weight, reduction="sum")
+            trainer.step(losses / len(batch), scores=logits)
+
+        of_loop, of_built_in = self.difference("own", "loop"), self.difference("own", "built_in")
+        print(f"largest difference of {self.STEPS} losses: {of_loop:.2e} of a loop, {of_built_in:.2e} of the built-in network",
+              file=sys.stderr)
+        self.assertLess(of_loop, 1e-6)
+        self.assertLess(of_built_in, 1e-5)
+        self.assertLess(self.losses("own")[-1], 0.8 * self.losses("own")[0])  # it has learned
+
+    @staticmethod
+    def clip(net, most):
+        norm = math.sqrt(sum(float((parameter.grad ** 2).sum()) for parameter in net.parameters()))
+        for parameter in net.parameters():
+            parameter.grad.mul_(min(1.0, most / (norm + 1e-6)))
+
+    def test_every_optimizer_is_that_of_the_built_in_network(self):
+        for number, optimizer in enumerate(("{type: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001}",
+                                            "{type: adagrad, lr: 0.02, initial_accumulator: 0.1, eps: 1e-6}",
+                                            "{type: adam, lr: 0.002, beta2: 0.99, eps: 1e-5, weight_decay: 0.01, "
+                                            "schedule: {decay: exponential, decay_steps: 10}}")):
+            with self.subTest(optimizer):
+                words = ["train.max_steps=30", f"dense_optimizer={optimizer}"]
+                self.built_in(f"built_in{number}", *words)
+                run_command("train", self.job_file, f"run_dir={self.dir}/own{number}", self.own, *words)
+                self.assertLess(self.difference(f"own{number}", f"built_in{number}"), 1e-5)
+        self.assertGreater(self.difference("own0", "built_in1"), 1e-3)
+
+
+class Losses(unittest.TestCase):
+    def test_a_loss_is_the_weighted_sum_by_the_number_of_rows(self):
+        class Some:
+            losses, num_outputs, loss_shift = ["bce", "mse"], 2, 0.25
+
+            def __len__(self):
+                return len(self.labels)
+
+        generator = torch.Generator().manual_seed(4)
+        for rows in (1, 2, 50):
+            both = Some()
+            both.labels = torch.randint(0, 2, (rows, 2), generator=generator).float()
+            both.weight = torch.rand(rows, 2, generator=generator)
+            both.weight[0, 0] = 0.0
+            logits = torch.randn(rows, 2, generator=generator)
+            wanted = 0.0
+            for z, y, w in zip(logits.tolist(), both.labels.tolist(), both.weight.tolist()):
+                p = 1 / (1 + math.exp(-(z[0] + 0.25)))
+                wanted -= w[0] * math.log(p if y[0] == 1 else 1 - p)
+                wanted += w[1] * (z[1] - y[1]) ** 2
+            self.assertAlmostEqual(float(job_training.loss_of(both, logits, both)), wanted / rows, places=5)
+
+            classes = Some()
+            classes.losses, classes.num_outputs = ["softmax"], 3
+            classes.labels = torch.randint(0, 3, (rows, 1), generator=generator).float()
+            classes.weight = torch.rand(rows, 1, generator=generator)
+            logits = torch.randn(rows, 3, generator=generator)
+            wanted = 0.0
+            for z, y, w in zip(logits.tolist(), classes.labels.tolist(), classes.weight.tolist()):
+                wanted += w[0] * (math.log(sum(map(math.exp, z))) - z[int(y[0])])
+            self.assertAlmostEqual(float(job_training.loss_of(classes, logits, classes)), wanted / rows, places=5)
 
 
 class Determinism(EngineCase):
